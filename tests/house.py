@@ -13,15 +13,13 @@ import sys
 import tomllib
 from collections import defaultdict
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+ROOT = Path(__file__).parents[1]
 
-ROOT: Final = Path(__file__).parents[1]
-
-MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
+MAY_IMPORT = {
     room: frozenset(others.split())
     for room, others in {
         "core": "",
@@ -39,7 +37,7 @@ MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
 }
 """Which rooms a room may import, besides itself. Other packages wire the rooms: all but lab is theirs."""
 
-LAB: Final = ("evenkeel.lab", "evenkeel.cli.lab")
+LAB = ("evenkeel.lab", "evenkeel.cli.lab")
 """Modules that a person runs: nothing else imports it."""
 
 
@@ -53,7 +51,7 @@ class Import(NamedTuple):
     """Dotted name of the module it comes from."""
 
 
-def files(*folders: str) -> list[Path]:
+def files(*folders):
     """Python files that git tracks below these folders; links are not followed."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--", *(f"{folder}/*.py" for folder in folders)],
@@ -62,29 +60,29 @@ def files(*folders: str) -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name and not (ROOT / name).is_symlink()]
 
 
-def modules() -> dict[str, Path]:
+def modules():
     """Every module of the product by its dotted name."""
     return {_dotted(path): path for path in files("evenkeel")}
 
 
-def _dotted(path: Path) -> str:
+def _dotted(path):
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def room_of(path: Path) -> str:
+def room_of(path):
     """The package inside `evenkeel/` that a module lies in; a module directly in it is a room by itself."""
     return path.relative_to(ROOT / "evenkeel").with_suffix("").parts[0]
 
 
 @cache
-def _statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+def _statements(path):
     """The import statements of a file, also those inside functions; read once."""
     tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     return tuple(node for node in tree if isinstance(node, ast.Import | ast.ImportFrom))
 
 
-def imports(all_modules: Mapping[str, Path]) -> Iterator[Import]:
+def imports(all_modules):
     """Every import of one product module by another, also those inside functions."""
     for importer, path in all_modules.items():
         for node in _statements(path):
@@ -97,7 +95,7 @@ def imports(all_modules: Mapping[str, Path]) -> Iterator[Import]:
                 yield Import(importer, node.lineno, imported)
 
 
-def forbidden(all_modules: Mapping[str, Path]) -> list[str]:
+def forbidden(all_modules):
     """Imports that the design does not allow, each as one line."""
     lines = []
     for found in imports(all_modules):
@@ -110,49 +108,30 @@ def forbidden(all_modules: Mapping[str, Path]) -> list[str]:
     return lines
 
 
-def _is_lab(module: str) -> bool:
+def _is_lab(module):
     return any(module == package or module.startswith(f"{package}.") for package in LAB)
 
 
-def circles(all_modules: Mapping[str, Path]) -> list[list[str]]:
-    """Groups of modules that import each other in a circle (Tarjan's strongly connected components)."""
-    arrows: defaultdict[str, set[str]] = defaultdict(set)
-    for found_import in imports(all_modules):
-        arrows[found_import.importer].add(found_import.imported)
-    found: list[list[str]] = []
-    number: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-
-    def visit(module: str) -> None:
-        number[module] = lowest[module] = len(number)
-        stack.append(module)
-        for other in sorted(arrows[module]):
-            if other not in number:
-                visit(other)
-                lowest[module] = min(lowest[module], lowest[other])
-            elif other in stack:
-                lowest[module] = min(lowest[module], number[other])
-        if lowest[module] == number[module]:
-            group = stack[stack.index(module) :]
-            del stack[stack.index(module) :]
-            if len(group) > 1:
-                found.append(sorted(group))
-
-    for module in all_modules:
-        if module not in number:
-            visit(module)
-    return found
+def circles(all_modules):
+    """Modules that import each other in a circle: one circle, if there is any."""
+    arrows = defaultdict(set)
+    for found in imports(all_modules):
+        arrows[found.importer].add(found.imported)
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
 
 
-def lines(*folders: str) -> int:
+def lines(*folders):
     """Lines of Python below these folders."""
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files(*folders))
 
 
-def single_importers(all_modules: Mapping[str, Path]) -> list[str]:
+def single_importers(all_modules):
     """Modules that exactly one other module imports; packages do not count."""
-    importers: defaultdict[str, set[str]] = defaultdict(set)
+    importers = defaultdict(set)
     for found in imports(all_modules):
         importers[found.imported].add(found.importer)
     return sorted(
@@ -162,22 +141,18 @@ def single_importers(all_modules: Mapping[str, Path]) -> list[str]:
     )
 
 
-def words(*patterns: str) -> int:
-    """Words of the files that match these patterns of git."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    names = filter(None, listed.stdout.split("\0"))
-    return sum(len((ROOT / name).read_text(encoding="utf-8").split()) for name in names)
+def words(folder):
+    """Words of the pages below a folder."""
+    return sum(len(page.read_text(encoding="utf-8").split()) for page in (ROOT / folder).rglob("*.md"))
 
 
-def settings_count() -> int:
+def settings_count():
     """Settings that a file may hold, as their reference page lists them."""
     page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     return len(re.findall(r"^\| `\w+` \| (?!as below|see )", page, re.MULTILINE))
 
 
-OPENINGS: Final = frozenset(
+OPENINGS = frozenset(
     """
     what whether of as so where how who whose whom whatever whoever whichever when until that those them
     they it its he she nobody somebody anybody else in on at by for from to with without beside besides
@@ -186,15 +161,15 @@ OPENINGS: Final = frozenset(
     """.split()
 )
 """First words that leave a docstring without a subject or a verb."""
-PARTICIPLE: Final = re.compile(
+PARTICIPLE = re.compile(
     r"_?(Known|Left|Said|Kept|Made|Found|Told|Sent|Drawn|Given|Taken|Seen|Held|Done|Gone|Meant|Chosen|Written"
     r"|Shown|Read|Put|[A-Z][a-z]+ed)"
 )
 
 
-def offences(paths: Iterable[Path]) -> Iterator[str]:
+def offences(paths):
     """Yield a line about each name and docstring that reads badly, and each class name used several times."""
-    classes: defaultdict[str, list[str]] = defaultdict(list)
+    classes = defaultdict(list)
     for path in paths:
         where = path.relative_to(ROOT)
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -208,7 +183,7 @@ def offences(paths: Iterable[Path]) -> Iterator[str]:
             yield f"class {name} is several things: {', '.join(places)}"
 
 
-def _offences_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _offences_in(tree):
     """Yield what reads badly in one file, with its line."""
     for node in ast.walk(tree):
         for line, text in _docstrings(node):
@@ -222,7 +197,7 @@ def _offences_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield line, "name the variable by what it holds"
 
 
-def _variables(node: ast.AST) -> Iterator[tuple[int, str]]:
+def _variables(node):
     """Yield the variables of a loop, a comprehension or a small function, with their lines."""
     if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
         for name in ast.walk(node.target):
@@ -233,7 +208,7 @@ def _variables(node: ast.AST) -> Iterator[tuple[int, str]]:
             yield argument.lineno, argument.arg
 
 
-def _docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
+def _docstrings(node):
     """Docstrings of a node's body: its own and those of its attributes, with their lines."""
     body = getattr(node, "body", None)
     if not isinstance(body, list):
@@ -245,25 +220,25 @@ def _docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
                     yield statement.lineno, text.strip()
 
 
-def check_names() -> int:
+def check_names():
     """Print the offences in product and benchmarks; return the exit code."""
     found = sorted(offences([*modules().values(), *sorted((ROOT / "benchmarks").rglob("*.py"))]))
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
 
-def main() -> None:
+def main():
     """Print the figures."""
     all_modules = modules()
-    rooms: defaultdict[str, list[Path]] = defaultdict(list)
+    rooms = defaultdict(list)
     for path in all_modules.values():
         rooms[room_of(path)].append(path)
     lab = lines("evenkeel/lab", "evenkeel/cli/lab")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    reference = words("docs/reference/*.md")
+    reference = words("docs/reference")
     print(f"product without lab {lines('evenkeel') - lab:,} lines; lab {lab:,}")
     print(f"tests {lines('tests'):,} lines; benchmarks {lines('benchmarks'):,}")
-    print(f"docs {words('docs/*.md') - reference:,} words; docs/reference {reference:,}")
+    print(f"docs {words('docs') - reference:,} words; docs/reference {reference:,}")
     print(f"modules {len(all_modules)}; with one importer {len(single_importers(all_modules))}")
     print(f"imports against the design {len(forbidden(all_modules))}; circles {circles(all_modules)}")
     print(f"settings {settings_count()}; dependencies {len(project['dependencies'])}")

@@ -73,13 +73,13 @@ def prometheus(folder, config):
 
 
 @contextlib.contextmanager
-def receiver(status=200, keep=lambda post, body: body):
+def receiver(status=200, keep=lambda post, body: body, read=json.loads):
     """Answers every message that is posted with a status; gives its address and what was kept of each."""
     messages = []
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self):
-            messages.append(keep(self, json.loads(self.rfile.read(int(self.headers["content-length"])))))
+            messages.append(keep(self, read(self.rfile.read(int(self.headers["content-length"])))))
             self.send_response(status)
             self.send_header("content-length", "0")
             self.end_headers()

@@ -1,18 +1,12 @@
 """Benchmarks run, with their smallest arguments."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.house import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PUBLIC_DATA = pytest.mark.shared_data
 
@@ -26,12 +20,12 @@ BENCHMARKS = (
 )
 
 
-def said(role: str, content: str | None = None, **more: object) -> dict[str, object]:
+def said(role, content=None, **more):
     """A message of a conversation."""
     return {"role": role, "content": content, **more}
 
 
-def called(call: str, name: str, requestor: str, **arguments: str) -> list[dict[str, object]]:
+def called(call, name, requestor, **arguments):
     """A call of a tool as tau2-bench has it."""
     return [{"id": call, "name": name, "arguments": arguments, "requestor": requestor}]
 
@@ -73,7 +67,7 @@ TAU2 = {
 
 @pytest.mark.system
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_a_benchmark_runs(benchmark: str) -> None:
+def test_a_benchmark_runs(benchmark):
     """The program exits with 0 and prints figures."""
     name, *arguments = benchmark.split()
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
@@ -84,7 +78,7 @@ def test_a_benchmark_runs(benchmark: str) -> None:
 
 @pytest.mark.system
 @pytest.mark.parametrize("recorded", [TAU, TAU2], ids=["tau-bench", "tau2-bench"])
-def test_recorded_runs_are_played_as_published(recorded: object, tmp_path: Path) -> None:
+def test_recorded_runs_are_played_as_published(recorded, tmp_path):
     """Two steps: a greeting is none, a run that failed has none, and the user's own tools are hidden."""
     path = tmp_path / "runs.json"
     path.write_text(json.dumps(recorded))

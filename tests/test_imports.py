@@ -1,7 +1,5 @@
 """The import rule of the design, and what a process must not load."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -54,7 +52,7 @@ CHILD = (*STARTED, "evenkeel.runtime.background")
     ],
     ids=["relay", "data plane", "worker", "monitor", "public packages"],
 )
-def test_a_process_loads_nothing_that_it_does_not_use(loaded, unused) -> None:
+def test_a_process_loads_nothing_that_it_does_not_use(loaded, unused):
     """Every start pays for it in time and memory: clients are for settings that name an endpoint."""
     script = f"import sys, {', '.join(loaded)}\nprint(*sorted({set(unused.split())!r} & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -75,7 +73,7 @@ def test_tests_and_benchmarks_share_only_the_kit():
     assert found == []
 
 
-def _imported(node: ast.AST) -> list[str]:
+def _imported(node):
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -1,20 +1,11 @@
 """The same conversation twice: directly with an upstream, and with the running proxy between."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.clients.recording import RecordingUpstream, recording
 from tests.kit.relaying import Running, running
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeVar
-
-    T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +15,13 @@ class Paths:
     upstream: RecordingUpstream
     proxy: Running
 
-    def both(self, talk: Callable[[int], T]) -> tuple[T, T]:
+    def both(self, talk):
         """Return the outcome of a conversation with the upstream's port, and with the proxy's."""
         return talk(self.upstream.port), talk(self.proxy.port)
 
 
 @pytest.fixture(scope="session")
-def _paths(tmp_path_factory) -> Iterator[Paths]:
+def _paths(tmp_path_factory):
     with (
         recording() as upstream,
         running(
@@ -41,7 +32,7 @@ def _paths(tmp_path_factory) -> Iterator[Paths]:
 
 
 @pytest.fixture
-def paths(_paths) -> Iterator[Paths]:
+def paths(_paths):
     """An upstream and a proxy in front of it, both without a past."""
     yield _paths
     _paths.upstream.clear()
@@ -49,6 +40,6 @@ def paths(_paths) -> Iterator[Paths]:
 
 
 @pytest.fixture
-def upstream(paths) -> RecordingUpstream:
+def upstream(paths):
     """The upstream of `paths`."""
     return paths.upstream

@@ -1,15 +1,9 @@
 """A client that is nothing but a socket."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 PATIENCE_S = 240.0
 
@@ -17,24 +11,24 @@ PATIENCE_S = 240.0
 class Raw:
     """A connection: bytes in, bytes out."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = bytearray()
 
-    def send(self, data: bytes) -> None:
+    def send(self, data):
         self.sock.sendall(data)
 
-    def send_pieces(self, pieces: Iterable[bytes]) -> None:
+    def send_pieces(self, pieces):
         """Send pieces so that most of them are read one by one: the peer gets time to take each."""
         for piece in pieces:
             self.sock.sendall(piece)
             time.sleep(0.0003)
 
-    def _receive(self) -> bytes:
+    def _receive(self):
         return self.sock.recv(1 << 16)
 
-    def read(self, count: int) -> bytes:
+    def read(self, count):
         """Return so many bytes, or fewer if the peer closes before."""
         while len(self._buffer) < count:
             data = self._receive()
@@ -45,7 +39,7 @@ class Raw:
         del self._buffer[:count]
         return taken
 
-    def until(self, end: bytes) -> bytes:
+    def until(self, end):
         """All bytes up to and with a marker."""
         while (place := self._buffer.find(end)) < 0:
             data = self._receive()
@@ -53,13 +47,13 @@ class Raw:
             self._buffer += data
         return self.read(place + len(end))
 
-    def rest(self) -> bytes:
+    def rest(self):
         """All bytes until the peer closes. Raises ConnectionResetError if it resets."""
         while data := self._receive():
             self._buffer += data
         return self.read(len(self._buffer))
 
-    def answer(self) -> tuple[bytes, bytes]:
+    def answer(self):
         """The head of an answer, which may be an interim one, and its body, the chunked coding taken off."""
         head = self.until(b"\r\n\r\n")
         lower = head.lower()
@@ -78,19 +72,19 @@ class Raw:
             body = self.rest()
         return head, body
 
-    def ask(self, request: bytes) -> tuple[bytes, bytes]:
+    def ask(self, request):
         """Send a request; returns head and body of its answer."""
         self.send(request)
         return self.answer()
 
-    def leave(self) -> None:
+    def leave(self):
         """Go away without a word: the peer sees a reset."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
 
 
 @contextlib.contextmanager
-def raw(port: int) -> Iterator[Raw]:
+def raw(port):
     """A connection to a port of this machine."""
     client = Raw(port)
     try:

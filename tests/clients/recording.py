@@ -4,21 +4,13 @@ It reads messages with a few lines of its own instead of with the relay's code, 
 wrong in the same way.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
 import struct
 import threading
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Iterator
 
 PATIENCE_S = 240.0
 """Longest wait for something that should happen at once; only failing tests wait so long."""
@@ -39,24 +31,24 @@ class Recorded:
     complete: bool = False
 
     @property
-    def line(self) -> bytes:
+    def line(self):
         return self.head.partition(b"\r\n")[0]
 
     @property
-    def method(self) -> bytes:
+    def method(self):
         return self.line.split(b" ")[0]
 
     @property
-    def target(self) -> bytes:
+    def target(self):
         return self.line.split(b" ")[1]
 
     @property
-    def fields(self) -> list[tuple[bytes, bytes]]:
+    def fields(self):
         """Header fields in order, names as sent, values without the spaces around them."""
         lines = self.head.split(b"\r\n")[1:-2]
         return [(name, value.strip(b" \t")) for name, _, value in (line.partition(b":") for line in lines)]
 
-    def field(self, name: bytes) -> bytes:
+    def field(self, name):
         """The value of a field, by its lower-case name; empty if it is not there."""
         return next((value for field, value in self.fields if field.lower() == name), b"")
 
@@ -64,9 +56,7 @@ class Recorded:
 class Wire(asyncio.Protocol):
     """A connection to the upstream."""
 
-    transport: Any
-
-    def __init__(self, upstream: RecordingUpstream) -> None:
+    def __init__(self, upstream):
         self.received = bytearray()
         """Everything that came."""
         self.ended = False
@@ -74,31 +64,31 @@ class Wire(asyncio.Protocol):
         self._upstream = upstream
         self._taken = 0
         self._news = asyncio.Event()
-        self._current: Recorded | None = None
+        self._current = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport):
         self.transport = transport
         self._upstream.wires.append(self)
         self._task = asyncio.get_running_loop().create_task(self._serve())
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, data):
         self.received += data
         self._tell()
 
-    def eof_received(self) -> None:
+    def eof_received(self):
         self.ended = True
         self._tell()
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc):
         self.ended = True
         self._task.cancel()
         self._tell()
 
-    def _tell(self) -> None:
+    def _tell(self):
         self._news.set()
         self._upstream.changed()
 
-    async def _serve(self) -> None:
+    async def _serve(self):
         try:
             while not self.transport.is_closing():
                 request = await self.head()
@@ -114,38 +104,38 @@ class Wire(asyncio.Protocol):
 
     # For handlers
 
-    async def more(self) -> None:
+    async def more(self):
         """Wait until more has come. Raises EOFError if nothing more will."""
         if self.ended:
             raise EOFError
         self._news.clear()
         await self._news.wait()
 
-    async def until(self, end: bytes) -> bytes:
+    async def until(self, end):
         """Take all up to and with a marker."""
         while (place := self.received.find(end, self._taken)) < 0:
             await self.more()
         return self._take(place + len(end))
 
-    async def exactly(self, count: int) -> bytes:
+    async def exactly(self, count):
         """Take so many bytes."""
         while len(self.received) < self._taken + count:
             await self.more()
         return self._take(self._taken + count)
 
-    def _take(self, end: int) -> bytes:
+    def _take(self, end):
         taken = bytes(self.received[self._taken : end])
         self._taken = end
         return taken
 
-    async def head(self) -> Recorded:
+    async def head(self):
         """Take the head of the next request, and record it."""
         self._current = request = Recorded(await self.until(b"\r\n\r\n"))
         self._upstream.requests.append(request)
         self._upstream.changed()
         return request
 
-    async def body(self) -> bytes:
+    async def body(self):
         """Take the body of the request whose head was taken last."""
         request = self._current
         start = self._taken
@@ -164,21 +154,21 @@ class Wire(asyncio.Protocol):
         self._upstream.changed()
         return body
 
-    def write(self, data: bytes) -> None:
+    def write(self, data):
         self.transport.write(data)
 
-    def close(self) -> None:
+    def close(self):
         """Close after what was written has been sent."""
         self.transport.close()
 
-    def reset(self) -> None:
+    def reset(self):
         """Close so that the peer sees a reset."""
         self.transport.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
         )
         self.transport.abort()
 
-    async def finish(self) -> None:
+    async def finish(self):
         """Close in a way that the peer has noticed when this returns."""
         if self.transport.is_closing():
             return
@@ -189,23 +179,20 @@ class Wire(asyncio.Protocol):
         self.transport.abort()
 
 
-Handler = Callable[[Wire, Recorded], Awaitable[None]]
-
-
-def fixed(answer: bytes) -> Handler:
+def fixed(answer):
     """A handler that reads the whole request and gives this answer."""
 
-    async def handler(wire: Wire, request: Recorded) -> None:
+    async def handler(wire, request):
         await wire.body()
         wire.write(answer)
 
     return handler
 
 
-def holding(begun: bytes = b"") -> Handler:
+def holding(begun=b""):
     """A handler that reads the whole request, begins an answer and never goes on."""
 
-    async def handler(wire: Wire, request: Recorded) -> None:
+    async def handler(wire, request):
         await wire.body()
         wire.write(begun)
         while True:
@@ -217,31 +204,30 @@ def holding(begun: bytes = b"") -> Handler:
 class RecordingUpstream:
     """A server on a free port; `handler` is called for each request head."""
 
-    def __init__(self) -> None:
-        self.handler: Handler = fixed(OK)
-        self.wires: list[Wire] = []
-        self.requests: list[Recorded] = []
-        self.faults: list[Exception] = []
+    def __init__(self):
+        self.handler = fixed(OK)
+        self.wires = []
+        self.requests = []
+        self.faults = []
         """Exceptions of handlers."""
         self.port = 0
-        self.loop: asyncio.AbstractEventLoop
         self._changes = threading.Condition()
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def authority(self) -> bytes:
+    def authority(self):
         """The `Host` that a client sends to the upstream itself."""
         return b"127.0.0.1:%d" % self.port
 
-    def changed(self) -> None:
+    def changed(self):
         """Something happened: wake whoever waits for it."""
         with self._changes:
             self._changes.notify_all()
 
-    def eventually(self, check: Callable[[], Any]) -> Any:
+    def eventually(self, check):
         """Wait in the test's thread until a check gives something true; returns that."""
         deadline = time.monotonic() + PATIENCE_S
         with self._changes:
@@ -251,25 +237,25 @@ class RecordingUpstream:
                 self._changes.wait(0.02)
         return found
 
-    def call(self, function: Callable[[], Any]) -> Any:
+    def call(self, function):
         """Call a function in the server's thread."""
 
-        async def calling() -> Any:
+        async def calling():
             return function()
 
         return asyncio.run_coroutine_threadsafe(calling(), self.loop).result(PATIENCE_S)
 
-    async def pause(self) -> None:
+    async def pause(self):
         """Give the peer time to read what was written, so that what is written next comes apart."""
         await asyncio.sleep(0.0003)
 
-    def clear(self) -> None:
+    def clear(self):
         """Close all connections, forget everything, answer with a plain OK again.
 
         Raises: ExceptionGroup if a handler failed meanwhile.
         """
 
-        async def clearing() -> None:
+        async def clearing():
             async with asyncio.timeout(PATIENCE_S):
                 await asyncio.gather(*(wire.finish() for wire in self.wires), return_exceptions=True)
 
@@ -283,11 +269,11 @@ class RecordingUpstream:
 
     async def _run(
         self,
-        started: threading.Event,
-        stop: asyncio.Event,
-        context: ssl.SSLContext | None,
-        unix_path: str | None,
-    ) -> None:
+        started,
+        stop,
+        context,
+        unix_path,
+    ):
         self.loop = asyncio.get_running_loop()
         if unix_path:
             server = await self.loop.create_unix_server(lambda: Wire(self), unix_path)
@@ -305,9 +291,7 @@ class RecordingUpstream:
 
 
 @contextlib.contextmanager
-def recording(
-    *, ssl: ssl.SSLContext | None = None, unix_path: str | None = None
-) -> Iterator[RecordingUpstream]:
+def recording(*, ssl=None, unix_path=None):
     """A running upstream, on a free port or on a Unix socket."""
     upstream = RecordingUpstream()
     started = threading.Event()

@@ -5,22 +5,14 @@ behaviour: `error-429` and the like fail, `silent` never answers, `gated` stream
 permission, `fails-twice` succeeds at the third attempt.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gzip
 import json
 import re
 import struct
-from typing import TYPE_CHECKING, Any
 
 from tests.clients.recording import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.clients.recording import Recorded, Wire
 
 AUDIO = bytes(range(256)) * 37
 WORDS = ["Keep", " an", " even", " keel", ",", " caf\u00e9", " \U0001f600", "\n", '"quoted"']
@@ -36,12 +28,12 @@ COMMON = (
 class Scripted:
     """The endpoint's handler and what tests can do to it while it runs."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.permits = asyncio.Semaphore(0)
         """Events a `gated` stream may still send; release it in the server's thread."""
         self.failures = 0
 
-    async def __call__(self, wire: Wire, request: Recorded) -> None:
+    async def __call__(self, wire, request):
         """Answer one request."""
         body = await wire.body()
         path = request.target.partition(b"?")[0].decode("ascii")
@@ -69,7 +61,7 @@ class Scripted:
         else:
             wire.write(_error(404))
 
-    async def _stream(self, wire: Wire, key: str, given: dict[str, Any], *, gated: bool) -> None:
+    async def _stream(self, wire, key, given, *, gated):
         kind = f"Content-Type: text/event-stream; charset=utf-8\r\n{COMMON}"
         wire.write(f"HTTP/1.1 200 OK\r\n{kind}Transfer-Encoding: chunked\r\n\r\n".encode())
         for event in _events(key, given):
@@ -80,36 +72,36 @@ class Scripted:
         wire.write(b"0\r\n\r\n")
 
 
-def _answer(status: str, kind: str, body: bytes, more: str = "") -> bytes:
+def _answer(status, kind, body, more=""):
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n{COMMON}{more}Content-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
-def _json(value: Any, *, packed: bool) -> bytes:
+def _json(value, *, packed):
     body = json.dumps(value, indent=1, ensure_ascii=False).encode()
     if packed:
         body = gzip.compress(body, mtime=0)
     return _answer("200 OK", "application/json", body, "Content-Encoding: gzip\r\n" if packed else "")
 
 
-def _error(status: int, more: str = "") -> bytes:
+def _error(status, more=""):
     error = {"message": f"No: {status}.", "type": "scripted", "param": "model", "code": f"c{status}"}
     body = json.dumps({"error": error}).encode()
     return _answer(f"{status} Error", "application/json", body, f"retry-after: 1\r\n{more}")
 
 
-def _sse(event: Any, name: str | None = None) -> bytes:
+def _sse(event, name=None):
     text = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
     return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
 
 
-def _tool_call(given: dict[str, Any]) -> dict[str, Any]:
+def _tool_call(given):
     function = {"name": given["tools"][0]["function"]["name"], "arguments": '{"host": "db-01"}'}
     return {"id": "call_1", "type": "function", "function": function}
 
 
-def _chat(given: dict[str, Any], _: Recorded) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": "".join(WORDS), "refusal": None}
+def _chat(given, _):
+    message = {"role": "assistant", "content": "".join(WORDS), "refusal": None}
     if given.get("tools"):
         message |= {"content": None, "tool_calls": [_tool_call(given)]}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
@@ -117,7 +109,7 @@ def _chat(given: dict[str, Any], _: Recorded) -> dict[str, Any]:
     return {"id": "c1", "object": "chat.completion", "choices": [choice], "usage": usage, **CREATED}
 
 
-def _response(_: dict[str, Any], __: Recorded, status: str = "completed") -> dict[str, Any]:
+def _response(_, __, status="completed"):
     content = [{"type": "output_text", "text": "".join(WORDS), "annotations": []}]
     message = {"id": "m1", "type": "message", "role": "assistant", "status": "completed", "content": content}
     output = [message] if status == "completed" else []
@@ -125,7 +117,7 @@ def _response(_: dict[str, Any], __: Recorded, status: str = "completed") -> dic
     return response | {"model": "scripted-1", "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
 
 
-def _events(key: str, given: dict[str, Any]) -> Iterable[bytes]:
+def _events(key, given):
     if key == "POST /responses":
         events = [("created", {"response": _response({}, None, "in_progress")})]
         where = {"item_id": "m1", "output_index": 0, "content_index": 0, "logprobs": []}
@@ -136,7 +128,7 @@ def _events(key: str, given: dict[str, Any]) -> Iterable[bytes]:
             yield _sse({"type": kind, "sequence_number": number, **members}, kind)
         return
     yield b": a comment\n\n"
-    deltas: list[dict[str, Any]] = [{"role": "assistant"}, *({"content": word} for word in WORDS)]
+    deltas = [{"role": "assistant"}, *({"content": word} for word in WORDS)]
     if given.get("tools"):
         call = _tool_call(given)
         deltas = [{"tool_calls": [{"index": 0, **call}]}]
@@ -149,12 +141,12 @@ def _events(key: str, given: dict[str, Any]) -> Iterable[bytes]:
     yield _sse("[DONE]")
 
 
-def _completion(_: dict[str, Any], __: Recorded) -> dict[str, Any]:
+def _completion(_, __):
     choice = {"index": 0, "text": "".join(WORDS), "finish_reason": "stop", "logprobs": None}
     return {"id": "c2", "object": "text_completion", "choices": [choice], **CREATED}
 
 
-def _embeddings(given: dict[str, Any], _: Recorded) -> dict[str, Any]:
+def _embeddings(given, _):
     packed = base64.b64encode(struct.pack("<3f", *VECTOR)).decode()
     vector = packed if given.get("encoding_format") == "base64" else VECTOR
     data = [{"object": "embedding", "index": 0, "embedding": vector}]
@@ -162,12 +154,12 @@ def _embeddings(given: dict[str, Any], _: Recorded) -> dict[str, Any]:
     return {"object": "list", "data": data, "model": "scripted-1", "usage": usage}
 
 
-def _file(_: dict[str, Any], request: Recorded) -> dict[str, Any]:
+def _file(_, request):
     kept = {"id": "file-1", "object": "file", "bytes": len(request.body), "created_at": STAMP}
     return kept | {"filename": "a.jsonl", "purpose": "batch", "status": "processed"}
 
 
-def _batches(_: dict[str, Any], request: Recorded) -> dict[str, Any]:
+def _batches(_, request):
     """Three pages of two."""
     after = re.search(rb"[?&]after=batch_(\d)", request.target)
     first = int(after[1]) + 1 if after else 0
@@ -177,16 +169,16 @@ def _batches(_: dict[str, Any], request: Recorded) -> dict[str, Any]:
     return {"object": "list", "data": data, "last_id": data[-1]["id"], "has_more": first < 4}
 
 
-def _models(_: dict[str, Any], __: Recorded) -> dict[str, Any]:
+def _models(_, __):
     data = [{"id": f"m{n}", "object": "model", "created": STAMP, "owned_by": "us"} for n in (1, 2)]
     return {"object": "list", "data": data}
 
 
-def _images(_: dict[str, Any], __: Recorded) -> dict[str, Any]:
+def _images(_, __):
     return {"created": STAMP, "data": [{"b64_json": base64.b64encode(AUDIO * 20).decode()}]}
 
 
-def _moderation(_: dict[str, Any], __: Recorded) -> dict[str, Any]:
+def _moderation(_, __):
     return {"id": "modr-1", "model": "m", "results": []}
 
 
@@ -207,7 +199,7 @@ _JSON = {
 _BINARY = {"POST /audio/speech": AUDIO, "GET /files/file-1/content": AUDIO}
 
 
-def sent(requests: Iterable[Recorded]) -> list[tuple[bytes, list[tuple[bytes, bytes]], bytes]]:
+def sent(requests):
     """Return what an endpoint was sent: request lines, end-to-end fields in order, and bodies.
 
     Multipart boundaries are random; they are all named alike.
@@ -220,6 +212,6 @@ def sent(requests: Iterable[Recorded]) -> list[tuple[bytes, list[tuple[bytes, by
     return received
 
 
-def _unbounded(text: bytes, request: Recorded) -> bytes:
+def _unbounded(text, request):
     boundary = re.search(rb'boundary="?([^";]+)', request.field(b"content-type"))
     return text.replace(boundary[1], b"BOUNDARY") if boundary else text

@@ -1,9 +1,6 @@
 """The official Anthropic SDK, direct and through the proxy, and its requests as replays read them."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -15,7 +12,7 @@ from tests.kit.apis import API
 pytestmark = pytest.mark.system
 
 TEXT = "Keep an even keel, caf\u00e9."
-ASK: dict[str, Any] = {
+ASK = {
     "model": "scripted-1",
     "max_tokens": 64,
     "messages": [{"role": "user", "content": "Which way?"}],
@@ -28,7 +25,7 @@ STEP = [
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "done"}]},
 ]
 # Each call, with the reason for which its request is not replayed; None if it is.
-CALLS: dict[str, tuple[Any, str | None]] = {
+CALLS = {
     "a message": (lambda sdk: sdk.messages.create(**ASK, system="Be brief."), None),
     "a stream": (lambda sdk: sdk.messages.create(**ASK, stream=True), None),
     "tools": (lambda sdk: sdk.messages.create(**ASK, tools=[TOOL], tool_choice={"type": "auto"}), None),

@@ -1,9 +1,6 @@
 """Requests of agents in the shapes that APIs and servers document."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 
@@ -25,9 +22,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("api", "members", "reason"), CASES)
-def test_every_documented_request_is_replayed_or_refused_for_a_true_reason(
-    api: str, members: dict[str, Any], reason: str | None
-) -> None:
+def test_every_documented_request_is_replayed_or_refused_for_a_true_reason(api, members, reason):
     """What the client's tools do is replayed; what the provider would do again is not."""
     body = json.dumps({"model": "m", **PROMPTS[api], **members}).encode()
     view = PromptView.parse(body, api=API[api])

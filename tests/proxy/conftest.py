@@ -172,8 +172,11 @@ class Rig:
         self.port = port
         self._clients = []
 
-    async def client(self):
-        client = Client(*await asyncio.open_connection("127.0.0.1", self.port))
+    async def client(self, begun=b""):
+        """A connection; what it begins with is there before the relay, however impatient, accepts it."""
+        sock = socket.create_connection(("127.0.0.1", self.port))
+        sock.sendall(begun)
+        client = Client(*await asyncio.open_connection(sock=sock))
         self._clients.append(client)
         return client
 
@@ -183,9 +186,7 @@ class Rig:
 
     async def exchange(self, request):
         """Send on a new connection and read until the relay closes it."""
-        client = await self.client()
-        client.send(request)
-        return await client.rest()
+        return await (await self.client(request)).rest()
 
     def counter(self, name, **labels):
         """The sum of a counter or gauge over all series with these labels."""

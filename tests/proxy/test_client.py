@@ -143,10 +143,9 @@ async def test_total_timeout_counts_connecting_and_spares_tunnels(deaf_port):
 
 async def test_tunnel_in_which_nothing_moves_is_closed():
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
-    async with relay(lambda wire: wire.write(switching), timeouts=Timeouts(silence_s=0.08)) as rig:
-        client = await rig.client()
-        client.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
-        assert await client.rest() == switching
+    upgrade = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
+    async with relay(lambda wire: wire.write(switching), timeouts=Timeouts(silence_s=0.5)) as rig:
+        assert await rig.exchange(upgrade) == switching
         await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), PATIENCE_S)
         await eventually(lambda: rig.counter("proxy_in_flight") == 0)
 

@@ -32,7 +32,7 @@ def test_everything_offered_before_the_close_is_put_once(queue):
     handoff = HandOff(queue, Counters(), max_bytes=10_000, max_batch=7)
     handoff.start()
     assert all(offer(handoff, exchange(number)) for number in range(100))
-    handoff.close(5)
+    handoff.close(240)
     assert [exchange.id for exchange in queue.exchanges] == [f"{number:016x}" for number in range(100)]
     assert max(queue.batches) <= 7
     assert handoff.size_bytes == 0
@@ -49,7 +49,7 @@ def test_full_buffer_refuses_and_counts_by_route(queue):
     assert not offer(handoff, exchange(5, route="s"))
     assert handoff.size_bytes == 30
     queue.gate.set()
-    handoff.close(5)
+    handoff.close(240)
     assert handoff.counters.of("r").skipped == {"queue_full": 1}
     assert handoff.counters.of("s").skipped == {"queue_full": 1}
     assert len(queue.exchanges) == 3
@@ -74,7 +74,7 @@ def test_failing_queue_loses_its_batch_and_nothing_else(queue):
     while handoff.size_bytes:
         threading.Event().wait(0.001)
     assert offer(handoff, exchange(2, size=20))
-    handoff.close(5)
+    handoff.close(240)
     assert handoff.counters.of("r").skipped == {"store_error": 1}
     assert [exchange.id for exchange in queue.exchanges] == [f"{2:016x}"]
 
@@ -90,7 +90,7 @@ def test_exchanges_that_the_queue_has_no_room_for_are_skipped(queue):
     for number in range(5):
         offer(handoff, exchange(number))
     handoff.start()
-    handoff.close(5)
+    handoff.close(240)
     assert [exchange.id for exchange in queue.exchanges] == [f"{number:016x}" for number in range(2)]
     assert handoff.counters.of("r").queued == 2
     assert handoff.counters.of("r").skipped == {"store_full": 3}

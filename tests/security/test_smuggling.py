@@ -23,24 +23,21 @@ from tests.proxy.conftest import relay
 
 CASES = cases(__file__)
 
-IMPATIENT = {
-    "limits": Limits(client_head_s=0.03, client_idle_s=0.03, linger_s=0.03),
-    "timeouts": Timeouts(silence_s=0.25),
-}
+IMPATIENT = {"limits": Limits(client_head_s=0.03, client_idle_s=0.03, linger_s=0.03)}
 """The relay ends a connection soon after it has nothing more to do on it, so that all of it can be read."""
+SILENT = Timeouts(silence_s=0.25)
+"""For an upstream that may have a request without an end, to which it says nothing."""
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
 START = b"POST /v1/x HTTP/1.1\r\nHost: h\r\n"
 
 
-def received(raw, answer=OK):
+def received(raw, answer=OK, timeouts=SILENT):
     """Send bytes; return what reaches the upstream on each connection, and the answer."""
 
     async def main():
-        async with relay(answer, **IMPATIENT) as rig:
-            client = await rig.client()
-            client.send(raw)
-            text = await client.rest()
+        async with relay(answer, timeouts=timeouts, **IMPATIENT) as rig:
+            text = await rig.exchange(raw)
             return [wire.received for wire in rig.upstream.wires], text
 
     return asyncio.run(main())
@@ -137,7 +134,7 @@ def test_what_follows_a_refused_upgrade_is_a_request_with_a_route_of_its_own():
 def test_an_upgrade_with_a_body_is_offered_to_nobody():
     """The end of the body would depend on the answer (nghttp2, CVE-2026-58055)."""
     lines = b"Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 4\r\n\r\nbody"
-    (sent,), answer = received(START + lines)
+    (sent,), answer = received(START + lines, timeouts=None)
     assert b"pgrade" not in sent
     assert answer.startswith(b"HTTP/1.1 200 ")
 
@@ -149,8 +146,9 @@ def test_an_answer_instead_of_100_ends_both_connections(expect):
     async def main():
         async with relay(OK, parse=False, **IMPATIENT) as rig:
             rig.upstream.on_data = lambda wire, _: wire.write(OK)
-            client = await rig.client()
-            client.send(START + b"Expect: " + expect + b"\r\nContent-Length: %d\r\n\r\n" % len(HIDDEN))
+            client = await rig.client(
+                START + b"Expect: " + expect + b"\r\nContent-Length: %d\r\n\r\n" % len(HIDDEN)
+            )
             head = await client.until(b"\r\n\r\n")
             assert b"Connection: close" in head
             client.send(HIDDEN)
@@ -166,7 +164,7 @@ def test_fields_of_a_trailer_are_nobodys_head():
     """A framing name in a trailer would be added behind what was checked (zoxy-io/zoxy#244)."""
     trailer = b"Content-Length: 40\r\nTransfer-Encoding: chunked\r\nAuthorization: x\r\n"
     raw = START + b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n" + trailer + b"\r\n"
-    (sent,), _ = received(raw)
+    (sent,), _ = received(raw, timeouts=None)
     assert sent.endswith(b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
 
 

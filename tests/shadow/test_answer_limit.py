@@ -93,7 +93,7 @@ class Scene(Plane):
         return verdicts
 
     async def _worked(self):
-        replayer = Replayer(concurrency=8, timeout_s=5)
+        replayer = Replayer(concurrency=8, timeout_s=240)
         replayer._wire = Wire(transport=httpx2.MockTransport(self.upstream))
         worker = self.worker(
             {"default": RoutePlan(self.kinds, len(self.kinds), "short_qa")},

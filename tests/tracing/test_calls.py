@@ -45,7 +45,7 @@ def observed(scene):
     exporter = InMemorySpanExporter()
     spans = ExportedSpans(exporter)
     outcome = scene(spans.observer)
-    spans.finish(5)
+    spans.finish(240)
     return outcome, {span.name: span for span in exporter.get_finished_spans()}
 
 
@@ -76,7 +76,7 @@ def test_a_replay_carries_its_own_spans_context():
     spans = ExportedSpans(exporter)
     with spans.observer.exchange(EXCHANGE, 1):
         seen = replayed(observed=lambda: spans.observer.call(CALL))
-    spans.finish(5)
+    spans.finish(240)
     first, second, root = exporter.get_finished_spans()
     assert [headers["traceparent"] for headers in seen] == [
         f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-{span.context.trace_flags:02x}"

@@ -42,7 +42,7 @@ def test_langfuse_gets_a_numeric_score_of_the_trace():
         poster.post(TRACED, MOVED)
         poster.post(examples.exchange(2), MOVED)
         poster.post(TRACED, msgspec.structs.replace(MOVED, rating=None, unsure=True))
-        poster.close(5.0)
+        poster.close(240)
     path, authorization, body = taken.pop()
     assert not taken
     assert path == "/api/public/scores"
@@ -63,7 +63,7 @@ def test_phoenix_gets_an_annotation_of_the_trace():
     with service() as (url, taken):
         poster = ScorePoster("phoenix", url, "key", Tally())
         poster.post(TRACED, MOVED)
-        poster.close(5.0)
+        poster.close(240)
     path, authorization, body = taken.pop()
     assert (path, authorization) == ("/v1/trace_annotations", "Bearer key")
     assert body["data"] == [
@@ -85,7 +85,7 @@ def test_a_service_that_takes_nothing_is_counted(status, reason):
         poster = ScorePoster("phoenix", url if status else "http://127.0.0.1:9", "", tally)
         for _ in range(5):
             poster.post(TRACED, MOVED)
-        poster.close(10.0)
+        poster.close(240)
     assert counted(tally) == {f"scores_dropped {reason}": 5}
 
 
@@ -98,5 +98,5 @@ def test_posting_does_not_wait_for_the_service():
             poster.post(TRACED, MOVED)
         assert counted(tally) == {}
         answering.set()
-        poster.close(10.0)
+        poster.close(240)
     assert counted(tally) == {"scores_posted": 5}

@@ -129,7 +129,7 @@ def work(tmp_path_factory):
                 await rewriter.close()
 
         asyncio.run(working())
-        spans.finish(5)
+        spans.finish(240)
         verdicts = {verdict.perturbation: verdict for verdict in plane.verdicts()}
         plane.database.close()
         counts = {name: number for name, _, number in spans.snapshot()["counters"]}
