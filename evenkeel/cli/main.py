@@ -59,6 +59,8 @@ help of the program would otherwise have to load every command, which takes seco
 # Commands in `evenkeel.cli.lab`, which may import `evenkeel.lab`; the others may not.
 _OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "report", "simulate"})
 
+# Commands in `evenkeel.cli.roles`.
+_ROLES: Final = frozenset({"up", "proxy", "worker", "monitor"})
 # Exit code where the machine is in the way: the same as for settings that cannot be used.
 _ENVIRONMENT: Final = 2
 # Exit code after Ctrl-C, as of a shell.
@@ -95,7 +97,8 @@ class _Commands(click.Group):
             return None
         name = cmd_name.replace("-", "_")
         package = "evenkeel.cli.lab" if cmd_name in _OF_LAB else "evenkeel.cli"
-        command: click.Command = getattr(import_module(f"{package}.{name}"), name)
+        module = "roles" if cmd_name in _ROLES else name
+        command: click.Command = getattr(import_module(f"{package}.{module}"), name)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
