@@ -122,19 +122,13 @@ def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {**asked, "by": visitor.name}
 
 
-class Recorder:
-    """Records actions in the audit log and in the log of the process."""
-
-    def __init__(self, log: ActionLog) -> None:
-        self._actions = log
-
-    def __call__(
-        self, visitor: Visitor, by: str, what: What, subject: str, *, at: float, detail: str = ""
-    ) -> None:
-        """Record an action by `by`, who made the request as `visitor`. Blocks on the store."""
-        action = Action(round(at, 3), by, visitor.known_by, what, subject, detail)
-        _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name can break or steer the line
-        self._actions.record(action)
+def record(
+    log: ActionLog, visitor: Visitor, by: str, what: What, subject: str, *, at: float, detail: str
+) -> None:
+    """Record what `by` did, the visitor who made the request, in the audit log and that of the process."""
+    action = Action(round(at, 3), by, visitor.known_by, what, subject, detail)
+    _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name can break or steer the line
+    log.record(action)
 
 
 # Values with which browsers say that a request comes from this site, or from somebody who typed its

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException, NotFoundException
 
-from evenkeel.console.access import Recorder, form_token, own_pages_only, signed, visitor_of
+from evenkeel.console.access import form_token, own_pages_only, record, signed, visitor_of
 from evenkeel.console.api import json_response
 from evenkeel.console.rendering import AnyRequest, Form, PathText, QueryText, see_other
 from evenkeel.core.challenge import Challenge, ChallengeLabel
@@ -103,7 +103,7 @@ def challenger_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Con
 
 def _forms(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     """Return the handlers of what people send: start, stop, and which answer is better."""
-    board, record = sources.challengers, Recorder(sources.actions)
+    board, log = sources.challengers, sources.actions
 
     @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def started(request: AnyRequest, data: Form) -> Response[bytes]:
@@ -114,7 +114,7 @@ def _forms(sources: ConsoleSources) -> list[HTTPRouteHandler]:
             raise HTTPException("Nothing was started: say which route and which model.", status_code=400)
         challenge = Challenge(route=route, model=model, share=_share(asked), started_at=now)
         board.store.start(challenge)
-        record(visitor, _name(asked), "challenger_started", route, at=now, detail=model)
+        record(log, visitor, _name(asked), "challenger_started", route, at=now, detail=model)
         return see_other(f"/challengers#{challenge.id}")
 
     @post("/{challenge_id:str}/stop", sync_to_thread=True, guards=[own_pages_only], needs="approver")
@@ -123,7 +123,7 @@ def _forms(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         challenge = _known(board, challenge_id).challenge
         board.store.stop(challenge, now)
         name = words.name_of(challenge)
-        record(visitor, _name(asked), "challenger_stopped", challenge.route, at=now, detail=name)
+        record(log, visitor, _name(asked), "challenger_stopped", challenge.route, at=now, detail=name)
         return see_other(f"/challengers#{challenge.id}")
 
     @post("/{challenge_id:str}/label", sync_to_thread=True, guards=[own_pages_only], needs="labeller")
@@ -144,7 +144,7 @@ def _forms(sources: ConsoleSources) -> list[HTTPRouteHandler]:
             challenge=challenge.id, exchange=exchange, place=preference, by=_name(asked), at=now
         )
         board.store.label(label)
-        record(visitor, label.by, "challenger_labelled", challenge.route, at=now, detail=exchange)
+        record(log, visitor, label.by, "challenger_labelled", challenge.route, at=now, detail=exchange)
         return see_other(f"/challengers/{challenge.id}/label")
 
     return [started, stopped, labelled]

@@ -6,7 +6,6 @@ Scales, ticks and paths are those of `evenkeel.core.geometry`; the templates dra
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
@@ -29,8 +28,7 @@ POINTS_READ = 400
 """Trend points read per cell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+class Trend(NamedTuple):
     """A chart with its caption."""
 
     report: CellReport
@@ -80,7 +78,7 @@ def incident_trend(
         report=current,
         earlier=tuple(_earlier(report) for report in members[:-1]),
         alert=any(report.detection.alert for report in members),
-        chart=chart(series, marks, threshold=limit, values=value_range(series, limit), now=now),
+        chart=chart(series, marks, threshold=limit, now=now),
         description=f"Points above noise for {rewordings.phrase(kind)} on {route}, {current.key.model}: "
         f"now {figures.points_text(current.current.excess, 0)}, limit {figures.limit(limit)}. {moments} UTC.",
     )
@@ -139,8 +137,7 @@ class ChartMark(NamedTuple):
     """CSS class: "change", "raised" or "resolved"."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChartLine:
+class ChartLine(NamedTuple):
     """A series as SVG path data; `band` is "" with fewer than two intervals."""
 
     line: str
@@ -151,8 +148,7 @@ class ChartLine:
     """True for the newest series, which is drawn on top and in full color."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkLine:
+class MarkLine(NamedTuple):
     """A vertical line with its label, placed so that it stays inside the chart."""
 
     x: float
@@ -162,8 +158,7 @@ class MarkLine:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(NamedTuple):
     """Values that the SVG template prints."""
 
     lines: tuple[ChartLine, ...]
@@ -174,7 +169,7 @@ class Chart:
     marks: tuple[MarkLine, ...]
 
 
-def value_range(series: Sequence[Sequence[TrendPoint]], threshold: float) -> Range:
+def _value_range(series: Sequence[Sequence[TrendPoint]], threshold: float) -> Range:
     """Return a range that holds every value, the threshold and each series' last interval, in steps of 10 %.
 
     Early intervals are wide and would flatten the lines, so they may run out of the plot.
@@ -194,7 +189,6 @@ def chart(
     marks: Sequence[ChartMark],
     *,
     threshold: float,
-    values: Range,
     now: float,
 ) -> Chart:
     """Lay out one chart, from its first sample to now; without samples it has no time axis.
@@ -203,7 +197,6 @@ def chart(
         series: oldest model first; the last is the current one. Samples in order of time.
         marks: alerts raised and resolved.
         threshold: the largest excess allowed, in [0, 1].
-        values: range of the vertical axis, from `value_range`; charts to be compared share it.
         now: Unix time in seconds, the right edge, so that it is visible if a line has stopped.
     """
     times = []
@@ -212,7 +205,7 @@ def chart(
             if _finite(sample.excess):
                 times.append(sample.at)
     start, end = _time_range(times, now)
-    x, y = Scale(start, end, LEFT, RIGHT), Scale(*values, BOTTOM, TOP)
+    x, y = Scale(start, end, LEFT, RIGHT), Scale(*_value_range(series, threshold), BOTTOM, TOP)
     lines = []
     for samples in series:
         line = _line(samples, x, y, current=samples is series[-1])

@@ -13,11 +13,11 @@ from msgspec import Struct, ValidationError
 
 from evenkeel.console import links
 from evenkeel.console.access import (
-    Recorder,
     fields_of,
     form_token,
     json_only,
     own_pages_only,
+    record,
     signed,
     visitor_of,
 )
@@ -34,7 +34,7 @@ from evenkeel.release.kit.arguments import InputError
 from evenkeel.stores.goldens import GoldenError, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from litestar.types import ControllerRouterHandler
 
@@ -127,20 +127,6 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating |
     return GoldenRating(said, run.at, run.model, changed=bool(breached))
 
 
-def golden_page(history: Sequence[Golden], rating: GoldenRating | None = None) -> Page:
-    """Build the page of a golden from all its versions, oldest first."""
-    newest = history[-1]
-    return Page(
-        f"{newest.id} · evenkeel",
-        golden=newest,
-        question=plain(question(prompt_text(newest.request))),
-        request=visible((newest.request or "")[:_PAGE_CHARS]),
-        rating=rating,
-        answer=plain(newest.answer.shown),
-        versions=history[::-1],
-    )
-
-
 class _Change(Struct, kw_only=True, forbid_unknown_fields=True):
     """A change that somebody asks for: exactly one of the first four fields."""
 
@@ -196,7 +182,7 @@ def _changed(sources: ConsoleSources, request: AnyRequest, asked: Mapping[str, A
     except (GoldenError, InputError, ValidationError) as error:
         raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
     detail = f"version {golden.version}, route {golden.route}"
-    Recorder(sources.actions)(visitor, wanted.by.strip(), what, golden.id, at=at, detail=detail)
+    record(sources.actions, visitor, wanted.by.strip(), what, golden.id, at=at, detail=detail)
     return golden
 
 
@@ -223,9 +209,15 @@ def golden_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Control
         history = sources.goldens.history(name)
         if not history:
             return renderer.not_found("Golden not found", "There is no golden of this id.")
+        newest = history[-1]
         return renderer.response(
             "golden.html",
-            page=golden_page(history, last_rating(sources.golden_runs(), history[-1])),
+            golden=newest,
+            question=plain(question(prompt_text(newest.request))),
+            request=visible((newest.request or "")[:_PAGE_CHARS]),
+            rating=last_rating(sources.golden_runs(), newest),
+            answer=plain(newest.answer.shown),
+            versions=history[::-1],
             token=form_token(request),
             visitor=visitor_of(request),
         )

@@ -11,11 +11,11 @@ from litestar.params import RawBody  # noqa: TC002 - litestar reads the annotati
 
 from evenkeel.console import links
 from evenkeel.console.access import (
-    Recorder,
     fields_of,
     form_token,
     json_only,
     own_pages_only,
+    record,
     signed,
     visitor_of,
 )
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.cells import CellReport
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.comparison import Sides
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.incidents import Incident, Part
     from evenkeel.monitor.notify import Contact, Writer
+    from evenkeel.monitor.notify.notices import Notice
     from evenkeel.stores.verdict_log import VerdictLog
 
 # Incidents and changes on a page.
@@ -66,15 +66,13 @@ _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 
 
 class IncidentLine(NamedTuple):
-    """An incident with its headline, facts and next step."""
+    """An incident with the message about it and the next step."""
 
     incident: Incident
-    said: str
-    """Headline: what happened, or that the incident is over."""
-    facts: tuple[str, ...]
+    notice: Notice
+    """Message about it: what happened, or that the incident is over."""
     step: str
     """Next step to take; "" once the incident is over."""
-    contact: Contact
     routes: tuple[Incident, ...] = ()
     """Incidents of each route, if one cause affects several routes."""
 
@@ -104,7 +102,7 @@ def _line(incident: Incident, writer: Writer) -> IncidentLine:
     # The page says what a first message would say, so that both read alike.
     notice = writer.notice(incident, "resolved" if over else "opened", 1)
     step = "" if over else next_step(incident, notice.contact)
-    return IncidentLine(incident, notice.headline, notice.facts, step, notice.contact)
+    return IncidentLine(incident, notice, step)
 
 
 def next_step(incident: Incident, contact: Contact) -> str:
@@ -120,14 +118,6 @@ def next_step(incident: Incident, contact: Contact) -> str:
     if incident.from_the_start:
         return "Read the worst trials. Accept the incident if they are good enough, else change the prompt."
     return "If the answers are worse, pin the model's version or ask the provider."
-
-
-def _measured_cell(incident: Incident, cells: Iterable[CellReport]) -> CellReport | None:
-    """Return a cell of the incident's model with a noise floor, which all cells of the model share."""
-    for cell in cells:
-        if cell.key.route in incident.routes and cell.key.model == incident.model and cell.noise_floor:
-            return cell
-    return None
 
 
 def _worst(incident: Incident) -> Part | None:
@@ -171,7 +161,8 @@ def _decide(
         raise HTTPException(str(error), status_code=400) from error
     # An entry of the verdict log, so that every monitor takes it at the same place.
     sources.log.note(decision)
-    Recorder(sources.actions)(
+    record(
+        sources.actions,
         visitor,
         decision.by,
         "incident_decided",
@@ -213,20 +204,25 @@ def incident_page(
     line = _line(incident, sources.writer)
     change = change_of(sources, incident.change) if incident.change else None
     worst, measuring = _worst(incident), sources.measuring()
+    # A cell with a noise floor, which all cells of the model share.
+    floors = []
+    for cell in cells:
+        if cell.key.route in incident.routes and cell.key.model == incident.model and cell.noise_floor:
+            floors.append(cell)
     # What is over is decided: another decision would reopen a question that nobody asks.
     decisions = {} if over else dict(DECISIONS)
     if incident.state != "open":
         decisions.pop("acknowledged", None)  # once is enough
     return Page(
         f"{figures.listing(incident.routes)} · Incident · evenkeel",
-        announcement=line.said,
+        announcement=line.notice.headline,
         line=line,
         incident=incident,
         opened=headline(incident),
         worst=worst,
         sides=_sides(change, incident),
         trend=incident_trend(incident, worst, cells, sources.monitor_store, sources.clock()),
-        cell=_measured_cell(incident, cells),
+        cell=floors[0] if floors else None,
         thresholds=sources.thresholds,
         condition=CONDITION,
         judge=sources.judge,
@@ -246,7 +242,7 @@ def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
     views = []
     for verdict in verdicts:
         evidence = readable_evidence(log, verdict.id)
-        views.append(TrialView(verdict, exhibit_in_full(verdict, evidence) if evidence else None))
+        views.append(TrialView(verdict, exhibit_in_full(evidence) if evidence else None))
     return views
 
 
@@ -339,15 +335,14 @@ def incident_handlers(
         worst = []
         for verdict in worst_trials(sources.log, incident_found):
             worst.append(verdict.id)
-        decision = {
-            "headline": line.said,
-            "facts": list(line.facts),
+        shown = {
+            **incident_json(incident_found),
+            "headline": line.notice.headline,
+            "facts": list(line.notice.facts),
             "next_step": line.step,
             "worst_trials": worst,
         }
-        return json_response(
-            {"incident": {**incident_json(incident_found), **decision}, **scored_by(sources)}
-        )
+        return json_response({"incident": shown, **scored_by(sources)})
 
     @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def decided_by_api(request: AnyRequest, incident: PathText, body: RawBody) -> Response[bytes]:

@@ -12,7 +12,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import QueryParameter, RawBody
 
 from evenkeel.console import links
-from evenkeel.console.access import Recorder, fields_of, json_only, own_pages_only, signed, visitor_of
+from evenkeel.console.access import fields_of, json_only, own_pages_only, record, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.rendering import AnyRequest, Form, QueryText, see_other
 from evenkeel.monitor.labels import human_agreement
@@ -150,6 +150,6 @@ def say(sources: ConsoleSources, visitor: Visitor, asked: Mapping[str, Any]) -> 
             drawn=bool(said.get("drawn")),
         )
         label = sources.labels.put(label_of(verdict, statement, at=at), sources.log.evidence(verdict_id))
-    record = Recorder(sources.actions)
-    record(visitor, label.by, what, label.verdict_id, at=at, detail=f"route {label.route}")
+    detail = f"route {label.route}"
+    record(sources.actions, visitor, label.by, what, label.verdict_id, at=at, detail=detail)
     return label

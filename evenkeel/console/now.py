@@ -154,7 +154,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     state = state_of(reports, view, measuring, going)
     said = [cause.said for cause in measuring.causes]
     for line in going:
-        said.append(line.said)
+        said.append(line.notice.headline)
     # What holds measuring up heads the page already.
     behind = "" if measuring.causes else stuck(view, measuring)
     without_trials = {flow.route for flow in view.routes}

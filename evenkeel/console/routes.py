@@ -138,7 +138,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     limits = {report.detection.threshold for report in single}
     return Page(
         f"{route} · evenkeel",
-        announcement=" ".join(line.said for line in going_lines),
+        announcement=" ".join(line.notice.headline for line in going_lines),
         route=route,
         flow=flow,
         not_replayed=not_replayed([flow], own) if flow else [],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from evenkeel.monitor.incidents import IncidentBoard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from evenkeel.core.cells import CellReport
     from evenkeel.monitor.incidents import Incident
@@ -42,20 +42,19 @@ class Situation:
 
     def in_incidents(self) -> frozenset[tuple[str, str, str]]:
         """Return route, model and perturbation of the cells that belong to an open incident."""
-        names = set()
+        return frozenset(key for key, _ in self._alerts())
+
+    def _alerts(self) -> Iterator[tuple[tuple[str, str, str], str]]:
+        """Yield the cell and the measure of each alert that is up in an open incident."""
         for incident in self.going():
             for part in incident.up:
-                names.add((part.raised.route, part.raised.model, part.raised.perturbation))
-        return frozenset(names)
+                raised = part.raised
+                yield (raised.route, raised.model, raised.perturbation), raised.what
 
     def cells(self) -> list[CellReport]:
         """Return the reports of all cells; `alert` is True if its excess is part of an open incident."""
-        up = set()
-        for incident in self.going():
-            for part in incident.up:
-                # A cell that drifted, or a changed model, is no cell above its limit.
-                if part.raised.what == "excess":
-                    up.add((part.raised.route, part.raised.model, part.raised.perturbation))
+        # A cell that drifted, or a changed model, is no cell above its limit.
+        up = {key for key, what in self._alerts() if what == "excess"}
         reports: list[CellReport] = []
         for report in self._reports():
             detection = replace(report.detection, alert=report.key.parts in up)

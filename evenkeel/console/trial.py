@@ -60,7 +60,6 @@ def _exchange_and_golden(
 class Exhibit:
     """The texts behind a verdict, with differences marked."""
 
-    is_control: bool
     unchanged_prompt: bool
     """True if the words are the same: of a control, and where tools or parameters are reworded."""
     question: tuple[DiffRun, ...]
@@ -111,7 +110,7 @@ class TrialView(NamedTuple):
         return f"{failure.metric}: {failure.reason.replace('_', ' ')}" if failure else ""
 
 
-def exhibit_in_full(verdict: Verdict, evidence: Evidence, control: Answer | None = None) -> Exhibit:
+def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibit:
     """Return the texts at the length that a trial's own page shows, with the control's answer if kept."""
     answer, prompt, variant = evidence.reference.shown, evidence.prompt, evidence.variant
     replayed = evidence.candidate.shown if evidence.candidate else ""
@@ -123,20 +122,13 @@ def exhibit_in_full(verdict: Verdict, evidence: Evidence, control: Answer | None
         shown = diffs.inline(before, after, context_words=_CONTEXT_WORDS, max_chars=_QUESTION_CHARS)
     whole = diffs.inline(prompt, variant, context_words=diffs.MAX_WORDS, max_chars=_PAGE_CHARS)
     return Exhibit(
-        is_control=verdict.is_control,
         unchanged_prompt=prompt == variant,
         question=shown,
         whole_prompt=whole if whole != shown else (),
         answers=diffs.side_by_side(answer, replayed, max_chars=_PAGE_CHARS),
         no_candidate=evidence.candidate is None,
-        control=_control_runs(answer, control),
+        control=diffs.side_by_side(answer, control.shown, max_chars=_PAGE_CHARS).right if control else (),
     )
-
-
-def _control_runs(before: str, control: Answer | None) -> tuple[DiffRun, ...]:
-    if control is None:
-        return ()
-    return diffs.side_by_side(before, control.shown, max_chars=_PAGE_CHARS).right
 
 
 def plain(text: str, max_chars: int = _PAGE_CHARS) -> tuple[DiffRun, ...]:
@@ -202,7 +194,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         return renderer.response(
             "trial.html",
             second_ratings=SECOND_RATINGS,
-            one=TrialView(verdict, exhibit_in_full(verdict, evidence, again) if evidence else None),
+            one=TrialView(verdict, exhibit_in_full(evidence, again) if evidence else None),
             gaps=_gaps(verdict, texts, control),
             request=visible(exchange.request[:_PAGE_CHARS]) if exchange else "",
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),

@@ -152,7 +152,7 @@ def test_incidents_with_one_cause_stand_together():
     other = altered(SPELLING, id="e9", route="chat", at=1100.0, incident="f00d", change="f00d")
     lines = case_lines(incidents_of([SPELLING, other, BILLING]), WRITER)
     assert [[route.id for route in line.routes] for line in lines] == [["cafe", "f00d"], []]
-    assert lines[0].said.startswith("support and chat: answers became fragile")
+    assert lines[0].notice.headline.startswith("support and chat: answers became fragile")
 
 
 def test_whether_it_is_real_is_answered_in_words(served, make_cell):

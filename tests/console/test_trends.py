@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,14 +15,11 @@ from evenkeel.console.chart import (
     chart,
     spark,
     time_ticks,
-    value_range,
 )
-from evenkeel.core.geometry import Range, Scale
+from evenkeel.core.geometry import Scale
 from evenkeel.stores.monitor_state import TrendPoint
 
 NOW = 1_786_544_400.0
-VALUES = Range(0.0, 0.5)
-UP = Scale(*VALUES, BOTTOM, TOP)
 
 
 def _samples(*values, step=60.0, end=NOW):
@@ -39,11 +35,12 @@ def _points(path):
 
 
 def test_values_and_times_are_placed_in_proportion():
-    """Half of the range is half of the height; the first sample is at the left edge, now at the right."""
-    drawn = chart([_samples(0.0, 0.25, 0.5)], [], threshold=0.1, values=VALUES, now=NOW)
-    middle = (TOP + BOTTOM) / 2
-    assert _points(drawn.lines[0].line) == [(LEFT, BOTTOM), ((LEFT + RIGHT) / 2, middle), (RIGHT, TOP)]
-    assert drawn.threshold_y == pytest.approx(BOTTOM - 0.2 * (BOTTOM - TOP), abs=0.05)
+    """The axis has a step of room at both ends; the first sample is at the left edge, now at the right."""
+    drawn = chart([_samples(0.0, 0.25, 0.5)], [], threshold=0.1, now=NOW)
+    up = Scale(-0.1, 0.6, BOTTOM, TOP)
+    placed = [(LEFT, up.at(0.0)), ((LEFT + RIGHT) / 2, up.at(0.25)), (RIGHT, up.at(0.5))]
+    assert _points(drawn.lines[0].line) == placed
+    assert drawn.threshold_y == up.at(0.1)
 
 
 def test_points_without_a_number_are_left_out():
@@ -53,7 +50,7 @@ def test_points_without_a_number_are_left_out():
         TrendPoint(NOW - 30, math.nan, 0, 0),
         TrendPoint(NOW, 0.2, -math.inf, 0.4),
     ]
-    drawn = chart([samples], [], threshold=0.1, values=value_range([samples], 0.1), now=NOW)
+    drawn = chart([samples], [], threshold=0.1, now=NOW)
     assert len(set(_points(drawn.lines[0].line))) == 1  # a dot
     assert drawn.lines[0].band == ""
 
@@ -61,17 +58,17 @@ def test_points_without_a_number_are_left_out():
 def test_a_line_breaks_where_nothing_was_measured():
     """A flat line through a silence would say that the model was as before."""
     series = [*_samples(*[0.1] * 20, end=NOW - 3600), *_samples(*[0.1] * 20)]
-    drawn = chart([series], [], threshold=0.1, values=VALUES, now=NOW)
+    drawn = chart([series], [], threshold=0.1, now=NOW)
     assert drawn.lines[0].line.count("M") == 2
 
 
 def test_long_series_are_thinned_and_keep_their_ends():
     """A thousand points become few; the first and the newest are among them."""
-    drawn = chart([_samples(*[0.1] * 999, 0.4)], [], threshold=0.1, values=VALUES, now=NOW)
+    drawn = chart([_samples(*[0.1] * 999, 0.4)], [], threshold=0.1, now=NOW)
     points = _points(drawn.lines[0].line)
     assert len(points) == MAX_POINTS
     assert points[0][0] == LEFT
-    assert points[-1] == (drawn.lines[0].end_x, UP.at(0.4))
+    assert points[-1] == (drawn.lines[0].end_x, Scale(-0.1, 0.5, BOTTOM, TOP).at(0.4))
 
 
 def test_marks_stay_inside_and_do_not_overlap():
@@ -81,14 +78,14 @@ def test_marks_stay_inside_and_do_not_overlap():
         ChartMark(NOW - 20, "a", "raised"),
         ChartMark(NOW - 5, "b", "resolved"),
     ]
-    drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, values=VALUES, now=NOW)
+    drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, now=NOW)
     assert [mark.label for mark in drawn.marks] == ["a", "b"]
     assert {mark.anchor for mark in drawn.marks} == {"end"}
     assert drawn.marks[0].label_y != drawn.marks[1].label_y
     marks = [
         ChartMark(NOW - 30 + place, "x", kind) for place, kind in enumerate(("change", "raised", "resolved"))
     ]
-    drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, values=VALUES, now=NOW)
+    drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, now=NOW)
     assert len({mark.label_y for mark in drawn.marks}) == 3
 
 
