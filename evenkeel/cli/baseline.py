@@ -24,7 +24,7 @@ from evenkeel.core import figures
 from evenkeel.core.approval import Approval, approvable
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
-from evenkeel.release.kit.confirmation import agreed
+from evenkeel.release.kit.terminal import agreed
 from evenkeel.settings import NOWHERE, SettingsError
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.monitor.monitor import stored_states
-from evenkeel.release.goldens.prompts import prompt_text
+from evenkeel.release.goldens.candidates import prompt_text
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:

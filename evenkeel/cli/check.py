@@ -33,12 +33,19 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.figures import usd
 from evenkeel.llm.price import Prices
-from evenkeel.release.check.endpoints import OPENAI, ModelAt, judge_beside, model_at
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import as_chat, read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
 from evenkeel.release.check.report import as_junit, as_run, document, nothing_because
-from evenkeel.release.check.service import CheckRequest, kinds_by_category, make_check
+from evenkeel.release.check.service import (
+    OPENAI,
+    CheckRequest,
+    ModelAt,
+    judge_beside,
+    kinds_by_category,
+    make_check,
+    model_at,
+)
 from evenkeel.release.kit.arguments import (
     InputError,
     check_writable,
@@ -47,11 +54,9 @@ from evenkeel.release.kit.arguments import (
     write_reports,
 )
 from evenkeel.release.kit.asking import AGAIN, UnusableError
-from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.datasets import is_dataset, read_rows
-from evenkeel.release.kit.progress import progress
 from evenkeel.release.kit.renderings import html, markdown, show
-from evenkeel.release.kit.terminal import consoles
+from evenkeel.release.kit.terminal import confirmation, consoles, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

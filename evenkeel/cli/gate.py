@@ -42,9 +42,8 @@ from evenkeel.release.gate.scoring import RATED
 from evenkeel.release.gate.sides import EditError, NewSystemPrompt, NewTemplate, Side, SideEndpoint
 from evenkeel.release.goldens.files import load_goldens, newest_versions
 from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words, write_reports
-from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import markdown, show
-from evenkeel.release.kit.terminal import consoles
+from evenkeel.release.kit.terminal import NotConfirmedError, confirmation, consoles
 from evenkeel.runtime.instruments import make_judge, make_scorer
 from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import opened

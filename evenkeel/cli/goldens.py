@@ -25,11 +25,10 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.text import one_line, visible
 from evenkeel.release.goldens.candidates import candidates as approvable
-from evenkeel.release.goldens.candidates import chosen, golden_of
+from evenkeel.release.goldens.candidates import chosen, golden_of, prompt_text
 from evenkeel.release.goldens.files import golden_lines, golden_row, load_goldens
-from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.arguments import write_lines
-from evenkeel.release.kit.confirmation import agreed
+from evenkeel.release.kit.terminal import agreed
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.goldens import GoldenError, unknown
 

@@ -16,7 +16,7 @@ from evenkeel.monitor.changes.examples import Exhibits, exhibits
 from evenkeel.monitor.changes.examples import plain as plain_examples
 from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.monitor.notify.notices import past_effect
-from evenkeel.release.goldens.prompts import prompt_text
+from evenkeel.release.goldens.candidates import prompt_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -27,9 +27,8 @@ from evenkeel.console.rendering import AnyRequest, FilterLink, Form, Page, PathT
 from evenkeel.console.trial import plain
 from evenkeel.core.records import from_plain
 from evenkeel.core.text import one_line, visible
-from evenkeel.release.goldens.candidates import golden_of
+from evenkeel.release.goldens.candidates import golden_of, prompt_text
 from evenkeel.release.goldens.files import golden_row, read_goldens
-from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.stores.goldens import GoldenError, key_of
 

@@ -11,7 +11,7 @@ from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.release.kit.asking import AGAIN, StoppedError, UnusableError, work_through
 from evenkeel.release.kit.cost import BudgetUsedUpError
-from evenkeel.release.kit.progress import progress
+from evenkeel.release.kit.terminal import progress
 from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 

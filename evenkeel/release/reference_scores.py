@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.budget import RouteBudget, scoring_paid_by
 from evenkeel.core.pair import Pair
 from evenkeel.monitor.changes.examples import both_sides
-from evenkeel.release.goldens.prompts import prompt_text
+from evenkeel.release.goldens.candidates import prompt_text
 from evenkeel.stores.changes import AnswerScores, ScoredReference
 
 if TYPE_CHECKING:

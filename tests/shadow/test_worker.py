@@ -20,9 +20,8 @@ from evenkeel.core.verdict import BASELINE, JUDGED_TOGETHER
 from evenkeel.llm.price import ASSUMED, Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
-from evenkeel.release.goldens.candidates import golden_of
+from evenkeel.release.goldens.candidates import golden_of, prompt_text
 from evenkeel.release.goldens.files import golden_lines, read_goldens
-from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import SEVERITIES, CellNeed, Needs, RoutePlan

@@ -41,11 +41,10 @@ from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import task_named
 from evenkeel.release.kit.arguments import InputError, check_writable, words, write_reports
 from evenkeel.release.kit.asking import AGAIN
-from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.cost import RewriterBudget
 from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.service_watch import ServiceWatch, service_advice
-from evenkeel.release.kit.terminal import consoles
+from evenkeel.release.kit.terminal import confirmation, consoles
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import SWAP_SHARE
 from evenkeel.runtime.replays import endpoint, prices

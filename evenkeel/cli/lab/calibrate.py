@@ -52,9 +52,8 @@ from evenkeel.release.calibration.limits import (
 )
 from evenkeel.release.goldens.files import load_goldens
 from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words, write_file
-from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.renderings import show
-from evenkeel.release.kit.terminal import consoles
+from evenkeel.release.kit.terminal import confirmation, consoles
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.stores import opened, settings_of_stores
 

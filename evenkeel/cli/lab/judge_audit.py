@@ -25,9 +25,8 @@ from evenkeel.lab.judge_audit.report import as_json, document
 from evenkeel.lab.judge_audit.run import AuditOptions, run_judge_audit
 from evenkeel.lab.rows import metric_key, suggestion
 from evenkeel.release.kit.arguments import InputError, check_writable, words, write_file
-from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.renderings import html, show
-from evenkeel.release.kit.terminal import consoles
+from evenkeel.release.kit.terminal import confirmation, consoles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

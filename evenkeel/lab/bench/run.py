@@ -20,7 +20,7 @@ from evenkeel.lab.bench.trials import Rounds, measure
 from evenkeel.release.kit.asking import AGAIN, StoppedError, UnusableError
 from evenkeel.release.kit.cost import BudgetUsedUpError, Costs
 from evenkeel.release.kit.journal import Answers, opened_journal
-from evenkeel.release.kit.progress import progress
+from evenkeel.release.kit.terminal import progress
 from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.errors import StoreError
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
-    from evenkeel.release.kit.confirmation import Confirm
+    from evenkeel.release.kit.terminal import Confirm
     from evenkeel.stores.sqlite.database import Database
 
 

@@ -15,8 +15,8 @@ from evenkeel.lab.metrics.workflow_judge import write_node_edge
 from evenkeel.metrics.workflow.diagrams import looks_like_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
+from evenkeel.release.goldens.candidates import prompt_text
 from evenkeel.release.goldens.files import newest_versions
-from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:

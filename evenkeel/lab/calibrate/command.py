@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from evenkeel.lab.calibrate.calibration import Calibration
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.lab.calibrate.scoring import GatheredScores
-    from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.document import Document
+    from evenkeel.release.kit.terminal import Confirm
     from evenkeel.stores.goldens import Golden
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.calibrate.candidates import DegradedGolden
     from evenkeel.metrics.judge import Judge
-    from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.cost import Costs
+    from evenkeel.release.kit.terminal import Confirm
     from evenkeel.stores.sqlite.database import Database
 
 

@@ -25,7 +25,7 @@ from evenkeel.lab.metrics.wording import StepBertScore
 from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
-from evenkeel.release.kit.progress import progress
+from evenkeel.release.kit.terminal import progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

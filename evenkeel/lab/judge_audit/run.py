@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.judge_audit.questions import PlannedQuestion
     from evenkeel.lab.judge_audit.ratings import RatingScale
     from evenkeel.metrics.judge import Judge, Reply
-    from evenkeel.release.kit.confirmation import Confirm
+    from evenkeel.release.kit.terminal import Confirm
 
 
 PEOPLE: Final = "people"

@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import listing
 from evenkeel.llm.price import ModelPrice, Prices
-from evenkeel.release.check.endpoints import ModelAt, judge_beside, model_at
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_prompts
-from evenkeel.release.check.service import CheckRequest, kinds_by_category, make_check
+from evenkeel.release.check.service import (
+    CheckRequest,
+    ModelAt,
+    judge_beside,
+    kinds_by_category,
+    make_check,
+    model_at,
+)
 from evenkeel.release.kit.arguments import words
 
 if TYPE_CHECKING:

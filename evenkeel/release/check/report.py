@@ -12,8 +12,8 @@ from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, pe
 from evenkeel.core.rewordings import why_untried
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
-from evenkeel.release.check.endpoints import SIMULATED
 from evenkeel.release.check.figures import ERROR_RATE, FIRST, fragile_words
+from evenkeel.release.check.service import SIMULATED
 from evenkeel.release.kit.charts import Point, dot_plot
 from evenkeel.release.kit.document import (
     Bullets,

@@ -32,8 +32,8 @@ from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised
 from evenkeel.release.kit.cost import BudgetUsedUpError, CostEstimate, Costs
 from evenkeel.release.kit.journal import Answers, opened_journal
-from evenkeel.release.kit.progress import progress
 from evenkeel.release.kit.service_watch import ServiceWatch, service_advice
+from evenkeel.release.kit.terminal import progress
 from evenkeel.shadow.replay import Replayer
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.detect.gate import GateReport, Measured
     from evenkeel.release.gate.scoring import ScoredAnswer
     from evenkeel.release.gate.sides import PreparedGoldens, Side, SideName, SideTask
-    from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.cost import Account
+    from evenkeel.release.kit.terminal import Confirm
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sqlite.database import Database
 

@@ -5,8 +5,6 @@ keeps every answer in a journal as soon as it is there, shows progress, and rend
 
 - `arguments`: lists and prices on a command line, files to read and to write; `InputError`, which the command
   line shows as one line with exit code 2.
-- `confirmation`: the question before anything is spent. `confirmation(confirmed=…)` gives a `Confirm`, which
-  shows an estimate and raises `NotConfirmedError` unless the answer is yes.
 - `cost`: `Costs` adds up calls, tokens and dollars by payee and stops at the limit (`BudgetUsedUpError`);
   `PayeeBudget` is the same in the form that a rewriter asks for; `Estimate` is what is confirmed.
 - `journal`: `opened_journal` opens the file of a run, `Answers` keeps answers in it by content.
@@ -14,7 +12,9 @@ keeps every answer in a journal as soon as it is there, shows progress, and rend
   within the budget, patient with endpoints but not forever), `advised` (what an endpoint did and what to do
   about it), `StoppedError` (ended early; says how to go on).
 - `datasets`: rows, prompts and expected answers in the files of other tools.
-- `progress`: one bar on a terminal, ten lines elsewhere.
+- `terminal`: consoles and tables; progress as one bar, or as ten lines without a terminal; and the question
+  before anything is spent: `confirmation(confirmed=…)` gives a `Confirm`, which shows an estimate and raises
+  `NotConfirmedError` unless the answer is yes.
 
 An experiment then builds one `document.Document` of what it found: sections of tables (typed columns write
 the values), paragraphs, bullets, folded details and pictures (`charts`). `renderings` shows it: `show` in a

@@ -9,8 +9,7 @@ import pytest
 
 from evenkeel.core.challenge import Challenge, ChallengeAnswer, ChallengePair, ChallengeRewording
 from evenkeel.core.figures import date
-from evenkeel.release.challenge.differences import net_loss
-from evenkeel.release.challenge.figures import challenge_figures
+from evenkeel.release.challenge.figures import challenge_figures, net_loss
 from evenkeel.release.challenge.words import challenge_json, details, headline
 
 CHALLENGE = Challenge(route="support", model="small")

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 import evenkeel
 from evenkeel.cli.main import main
 from evenkeel.core.errors import UserError
-from evenkeel.release.check.endpoints import ModelAt
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.rounds import VariantMaker
+from evenkeel.release.check.service import ModelAt
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.replay import Replayer

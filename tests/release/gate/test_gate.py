@@ -132,7 +132,7 @@ def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
     assert "confirmation without a terminal" in output
     assert "--yes" in output
     assert found is None
-    monkeypatch.setattr("evenkeel.release.kit.confirmation.on_a_terminal", lambda: True)
+    monkeypatch.setattr("evenkeel.release.kit.terminal.on_a_terminal", lambda: True)
     priced = ("--price", "equal=1/2", "--price", "in-use=0/0")
     output, _ = gate("equal", *priced, code=2, yes=False, typed="n\n")
     assert "up to 6 calls, about " in output

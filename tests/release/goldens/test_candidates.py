@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
-from evenkeel.release.goldens.candidates import golden_of, spread
-from evenkeel.release.goldens.prompts import prompt_text
+from evenkeel.release.goldens.candidates import golden_of, prompt_text, spread
 from evenkeel.stores.goldens import GoldenError
 from tests.stores.examples import ARCHIVED
 

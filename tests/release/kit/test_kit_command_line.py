@@ -13,10 +13,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from evenkeel.llm.price import ModelPrice
-from evenkeel.release.kit import confirmation as question
+from evenkeel.release.kit import terminal as question
 from evenkeel.release.kit.arguments import InputError, named_price, write_file
-from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
-from evenkeel.release.kit.progress import progress
+from evenkeel.release.kit.terminal import NotConfirmedError, confirmation, progress
 from tests.cases import cases
 
 CASES = cases(__file__)
