@@ -27,7 +27,6 @@ class Canned:
 
     status: int = 200
     body: Any = None
-    delay_s: float = 0.0
     content_type: str = "application/json"
     cut: bool = False
     """Close the connection without answering."""
@@ -64,8 +63,6 @@ class Scripted:
     script: Script
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
-    under_way: int = 0
-    most_under_way: int = 0
     url: str = ""
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once a request hangs."""
@@ -91,13 +88,9 @@ class Scripted:
                     canned = await canned
                 if not callable(self.script) and len(self.script) > 1:
                     self.script.pop(0)
-                self.under_way += 1
-                self.most_under_way = max(self.most_under_way, self.under_way)
-                await asyncio.sleep(canned.delay_s)
                 if canned.hang:
                     self.hanging.set()
                     await self.over.wait()
-                self.under_way -= 1
                 if canned.cut or canned.hang:
                     return
                 await self._answer(writer, canned)

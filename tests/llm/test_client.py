@@ -233,12 +233,24 @@ def test_unusable_replies_do_not_open_the_breaker():
 
 def test_concurrency_is_bounded():
     """Eight requests at once are three at a time on the wire."""
+    under_way, most, three = 0, 0, asyncio.Event()
 
-    async def flood(endpoint, server):
+    async def held(_):
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        if most == 3:
+            three.set()
+        await three.wait()
+        await asyncio.sleep(0.02)  # in which more would come
+        under_way -= 1
+        return GOOD
+
+    async def flood(endpoint, _):
         await asyncio.gather(*(endpoint.chat(PLAIN) for _ in range(8)))
-        return server.most_under_way
 
-    assert run(lambda _: Canned(body=GOOD.body, delay_s=0.02), flood, concurrency=3) == 3
+    run(held, flood, concurrency=3)
+    assert most == 3
 
 
 def test_a_cancelled_call_frees_its_place():

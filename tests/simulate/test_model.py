@@ -29,21 +29,6 @@ def test_without_noise_the_bytes_decide(messages, fragility, worse_share):
     assert model.answer(messages, random.Random(1)) == model.answer(list(messages), random.Random(2))
 
 
-def test_by_hand():
-    """Fragility .2, noise .1 and q = .5 give G = .72 and W = D = .14."""
-    truth = planted(0.2, 0.1, 0.5)
-    # 1 − (.5184 + .0196 + .0196); 2 × .14 × .86
-    assert truth.perturbed_content_delta == pytest.approx(0.4424)
-    assert truth.perturbed_quality_change == pytest.approx(0.2408)
-    assert truth.perturbed_quality_delta == pytest.approx(0.2408 / 0.4424)
-    assert truth.perturbed_robustness == pytest.approx(0.7592)
-    # .8 × (1 − (.81 + .0025 + .0025)); .8 × 2 × .05 × .95
-    assert truth.baseline_content_delta == pytest.approx(0.148)
-    assert truth.baseline_quality_change == pytest.approx(0.076)
-    assert truth.baseline_robustness == pytest.approx(0.924)
-    assert truth.excess == pytest.approx(0.2944)
-
-
 @pytest.mark.parametrize(
     ("fragility", "noise", "worse_share"),
     [(0.2, 0.1, 0.5), (0.0, 0.08, 0.7), (0.35, 0.0, 0.25), (0.5, 0.3, 1.0)],
