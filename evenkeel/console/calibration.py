@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.monitor.estimate import CONDITION
@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 
 # Approved baselines on the page, newest first.
 _APPROVALS: Final = 60
-
-
-class RouteLimits(NamedTuple):
-    """Limits shared by some routes, and their origin."""
-
-    routes: tuple[str, ...]
-    limits: tuple[tuple[str, Limit], ...]
-    """Pairs of a limit's name and its value."""
 
 
 def calibration_page(sources: ConsoleSources) -> Page:
@@ -42,8 +34,8 @@ def calibration_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HT
     return live_handlers("/calibration", "_calibration.html", lambda _: calibration_page(sources), renderer)
 
 
-def _limits(sources: ConsoleSources) -> list[RouteLimits]:
-    """Return the limits in effect, for all routes that are set or have trials."""
+def _limits(sources: ConsoleSources) -> dict[tuple[tuple[str, Limit], ...], list[str]]:
+    """Return the routes that are set or have trials, by their limits: pairs of a name and a value."""
     # Routes with equal limits share the rows of the table; mostly all of them do.
     shared: dict[tuple[tuple[str, Limit], ...], list[str]] = {}
     routes = {setup.route for setup in sources.setup} | {report.key.route for report in sources.reports()}
@@ -53,4 +45,4 @@ def _limits(sources: ConsoleSources) -> list[RouteLimits]:
             limits.append((measure.value, limit))
         limits.append(("drift", sources.thresholds.tolerance_of(route)))
         shared.setdefault(tuple(limits), []).append(route)
-    return [RouteLimits(tuple(routes), limits) for limits, routes in shared.items()]
+    return shared

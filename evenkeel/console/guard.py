@@ -46,7 +46,6 @@ class TokenGuard:
         hosts: Collection[str] = (),
         people: Iterable[tuple[str, Visitor]] = (),
         login: LoginProxy | None = None,
-        metrics_token: str | None = None,
         failures: Failures | None = None,
         sign_in: SignIn | None = None,
     ) -> None:
@@ -57,9 +56,9 @@ class TokenGuard:
             token: Token that clients must send; None or "" for none. With `login`, or once anybody
                 but a scraper is named, it only reads.
             hosts: Names, without a port, under which the application is reached; with a token none means any.
-            people: Tokens of single people and programs, with who they are.
+            people: Tokens of single people and programs, with who they are. A scraper reads `/metrics`, and
+                nothing else.
             login: Proxy that is trusted to name visitors.
-            metrics_token: Reads `/metrics`, and nothing else.
             failures: Counts failed log-ins.
             sign_in: Has the page where people enter their token; None = browsers ask for it themselves.
         """
@@ -68,18 +67,10 @@ class TokenGuard:
         # Where people have tokens of their own, the shared one only reads: it would act under no name.
         named = any(visitor.name and visitor.role != "scraper" for _, visitor in visitors)
         shared = Visitor(role="viewer") if named or login else Visitor()
-        scrapers: list[tuple[str, Visitor]] = []
-        others: list[tuple[str, Visitor]] = []
-        for member in visitors:
-            if member[1].role == "scraper":
-                scrapers.append(member)
-            else:
-                others.append(member)
-        if metrics_token:
-            scrapers.append((metrics_token, Visitor(role="scraper")))
+        others = [member for member in visitors if member[1].role != "scraper"]
         if token:
             others.append((token, shared))
-        self._scrapers = Tokens(scrapers)
+        self._scrapers = Tokens(member for member in visitors if member[1].role == "scraper")
         self._tokens = Tokens(others, failures)
         self._login = login
         self._sign_in = sign_in

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import RawBody  # noqa: TC002 - litestar reads the annotations
+from msgspec import Struct, ValidationError
 
 from evenkeel.console import links
 from evenkeel.console.access import (
@@ -28,6 +29,7 @@ from evenkeel.console.trial import TrialView, exhibit_in_full
 from evenkeel.core import figures
 from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
+from evenkeel.core.records import from_plain
 from evenkeel.core.together import by_themselves
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.estimate import CONDITION
@@ -133,30 +135,32 @@ def _worst(incident: Incident) -> Part | None:
     )
 
 
+class _Decided(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A decision that somebody asks for; a misspelt member would lose what they meant to record."""
+
+    decided: str = ""
+    by: str = ""
+    note: str = ""
+
+
 def _decide(
     sources: ConsoleSources, request: AnyRequest, incident: Incident, asked: Mapping[str, Any]
 ) -> Decision:
     """Record a decision. Raises: HTTPException."""
     visitor = visitor_of(request)
-    signed_decision = signed(visitor, asked)
-    texts = {}
-    for name in ("decided", "by", "note"):
-        texts[name] = signed_decision.get(name, "")
-    # Unknown members are refused: a misspelt one would lose what somebody meant to record.
-    if set(signed_decision) - set(texts) or not all(isinstance(text, str) for text in texts.values()):
-        raise HTTPException(
-            f'say what is decided: {{"decided": one of {", ".join(DECIDED)}, "note": "…"}}',
-            status_code=400,
-        )
     try:
+        wanted = from_plain(signed(visitor, asked), _Decided)
         decision = Decision.of(
             incident.id,
-            texts["decided"],
+            wanted.decided,
             route=incident.routes[0],
-            by=texts["by"],
+            by=wanted.by,
             at=sources.clock(),
-            note=texts["note"],
+            note=wanted.note,
         )
+    except ValidationError as error:
+        said = f'say what is decided: {{"decided": one of {", ".join(DECIDED)}, "note": "…"}}'
+        raise HTTPException(said, status_code=400) from error
     except DecisionError as error:
         raise HTTPException(str(error), status_code=400) from error
     # An entry of the verdict log, so that every monitor takes it at the same place.

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from evenkeel.console.access import Visitor
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.verdict import Verdict
     from evenkeel.stores.audit_log import What
     from evenkeel.stores.labels import Label, LabelStore
     from evenkeel.stores.verdict_log import VerdictLog
@@ -35,15 +34,16 @@ if TYPE_CHECKING:
 
 # Newest verdicts from which a random one is drawn.
 _DRAWN_FROM: Final = 2_000
+# Most of them whose texts are looked for.
+_TRIED: Final = 200
 
 
 def drawn(log: VerdictLog, store: LabelStore, counted: CountedLabels) -> str | None:
     """Return the id of a random verdict for somebody to rate; None if there is none to choose from.
 
-    The verdict has a rating and no label, and is among the newest 2,000. The first of these groups that is
-    not empty gives it: drawn at random when made and judged (they show how often the judge is right); drawn
-    at random; judged; any. The same log and labels give the same verdict, so that nobody can draw again until
-    they like it.
+    The verdict has a rating and no label, and is among the newest 2,000. First come those drawn at random
+    when made and judged, which show how often the judge is right, then those drawn at random, judged, any.
+    The same log and labels give the same verdict, so that nobody can draw again until they like it.
     """
     stretch = log.read_before(None, _DRAWN_FROM)
     rated = {}
@@ -53,16 +53,13 @@ def drawn(log: VerdictLog, store: LabelStore, counted: CountedLabels) -> str | N
             rated[verdict.id] = verdict
     for label in counted():
         rated.pop(label.verdict_id, None)
-    groups: dict[tuple[bool, bool], list[Verdict]] = {}
-    for verdict in rated.values():
-        groups.setdefault((verdict.drawn, decided_by(verdict) == "judge"), []).append(verdict)
-    rng = Random(f"{store.revision()}:{stretch.verdicts[0].offset // _DRAWN_FROM if rated else 0}")
-    for kind in ((True, True), (True, False), (False, True), (False, False)):
-        group = groups.get(kind, [])
-        # Texts are kept for a shorter time than verdicts, so several may have to be tried.
-        for verdict in rng.sample(group, min(len(group), 50)):
-            if readable_evidence(log, verdict.id) is not None:
-                return verdict.id
+    chosen = list(rated.values())
+    Random(f"{store.revision()}:{stretch.verdicts[0].offset // _DRAWN_FROM if rated else 0}").shuffle(chosen)
+    chosen.sort(key=lambda verdict: (not verdict.drawn, decided_by(verdict) != "judge"))
+    # Texts are kept for a shorter time than verdicts, so several may have to be tried.
+    for verdict in chosen[:_TRIED]:
+        if readable_evidence(log, verdict.id) is not None:
+            return verdict.id
     return None
 
 

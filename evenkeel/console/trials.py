@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -85,11 +85,7 @@ class TrialFilter:
 
     def parts(self, **changes: str) -> dict[str, str | None]:
         """Return the values that are set, with `changes` applied, as parts of a link."""
-        changed = replace(self, **changes)
-        parts = {}
-        for each in fields(self):
-            parts[each.name] = getattr(changed, each.name) or None
-        return parts
+        return {name: value or None for name, value in (asdict(self) | changes).items()}
 
     def narrow(self, *, worst: bool = False) -> Narrow:
         """Return criteria for the log's own search.

@@ -181,12 +181,13 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
         for person in admin.people:
             roles[person.name] = person.role
         login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
-    # Prometheus keeps its token in a file, so it gets one that opens nothing but `/metrics`.
-    token, metrics_token = admin.token, None
+    token = admin.token
     if admin.makes_tokens:
-        token, metrics_token = _made(folder, ADMIN_TOKEN), _made(folder, METRICS_TOKEN)
+        token = _made(folder, ADMIN_TOKEN)
+        # Prometheus keeps its token in a file, so it gets one that opens nothing but `/metrics`.
+        people.append((_made(folder, METRICS_TOKEN), Visitor(role="scraper")))
     sign_in = _sign_in(admin, folder, token) if token or people else None
-    return TokenGuard(app, token, admin.hosts, people, login, metrics_token, sign_in=sign_in)
+    return TokenGuard(app, token, admin.hosts, people, login, sign_in=sign_in)
 
 
 def _made(folder: Path, name: str) -> str:

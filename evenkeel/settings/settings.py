@@ -415,19 +415,16 @@ def _unknown(location: tuple[int | str, ...]) -> str:
     if remedy is not None:
         return f"is gone: {remedy}"
     *section, unknown = names
-    siblings: list[str] = []
-    by_name: dict[str, str] = {}
+    # Names of the section itself, then those of all, for which it may be meant.
+    siblings: dict[str, str] = {}
+    others: dict[str, str] = {}
     for path in _places(Settings):
-        by_name.setdefault(path[-1], ".".join(path))
+        others.setdefault(path[-1], ".".join(path))
         if list(path[:-1]) == section:
-            siblings.append(path[-1])
-    near = difflib.get_close_matches(unknown.lower(), siblings, n=1)
-    if near:
-        return f"unknown setting; did you mean {near[0]!r}?"
-    # It may be meant for another section.
-    near = difflib.get_close_matches(unknown.lower(), by_name, n=1)
-    if near:
-        return f"unknown setting; did you mean {by_name[near[0]]!r}?"
+            siblings[path[-1]] = path[-1]
+    for known in (siblings, others):
+        for near in difflib.get_close_matches(unknown.lower(), known, n=1):
+            return f"unknown setting; did you mean {known[near]!r}?"
     return "unknown setting; docs/reference/settings.md lists all there are"
 
 

@@ -6,7 +6,7 @@ import logging
 
 from litestar.testing import TestClient
 
-from evenkeel.console.access import Failures
+from evenkeel.console.access import Failures, Visitor
 from evenkeel.console.guard import TokenGuard
 from tests.security.desk import bearer, pages
 
@@ -32,7 +32,9 @@ def from_addresses(app):
 def test_wrong_tokens_are_throttled_and_logged_without_the_token(caplog):
     """The right one has to wait after ten in a minute, too; probes, other addresses and scrapers do not."""
     now = [1000.0]
-    guard = TokenGuard(pages(), ADMIN, metrics_token=METRICS, failures=Failures(lambda: now[0]))
+    guard = TokenGuard(
+        pages(), ADMIN, people=[(METRICS, Visitor(role="scraper"))], failures=Failures(lambda: now[0])
+    )
     with TestClient(from_addresses(guard)) as client:
         with caplog.at_level(logging.WARNING, logger="evenkeel.console"):
             assert [status(client, "/", f"guess-{number}") for number in range(10)] == [401] * 10
