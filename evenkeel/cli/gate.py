@@ -49,7 +49,7 @@ from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import opened
 from evenkeel.settings import Credential, SettingsError
 from evenkeel.settings.credentials import shadow_origin
-from evenkeel.settings.judge import JUDGE_KEY
+from evenkeel.settings.scoring import JUDGE_KEY
 from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.documents import SqliteDocuments

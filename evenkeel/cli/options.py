@@ -21,8 +21,8 @@ from evenkeel.core.figures import NO_JUDGE
 from evenkeel.core.text import escaped
 from evenkeel.runtime.reload import SettingsSource
 from evenkeel.settings import Route, Settings, SettingsError, load, route_table
-from evenkeel.settings.judge import JUDGE_KEY
 from evenkeel.settings.replay import BudgetSettings
+from evenkeel.settings.scoring import JUDGE_KEY
 from evenkeel.settings.server import Access, Listen
 from evenkeel.settings.types import Section, upstream_url, variable_name
 from evenkeel.stores.sealing import SealError

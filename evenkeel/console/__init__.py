@@ -2,7 +2,7 @@
 
 `sources` says what the console is given (read-only callables and stores). A page reads them into a `Page`
 and one template prints it: the nouns of the stores and the monitor themselves, written by the filters of
-`rendering`. `api` gives the same as JSON, `probes` has the health and metrics endpoints, `app` is the
+`rendering`. `api` gives the same as JSON, and has the health and metrics endpoints. `app` is the
 Litestar application.
 
 Pages are grouped as in the navigation. Now: `now` with the table of `overview`, `routes`, and `incidents`.
@@ -14,8 +14,8 @@ Goldens and labels can be changed here, and incidents decided; `access` decides 
 the audit log.
 """
 
+from evenkeel.console.api import create_probes
 from evenkeel.console.app import create_app
-from evenkeel.console.probes import create_probes
 from evenkeel.console.sources import (
     ConsoleSources,
     JudgeSetup,

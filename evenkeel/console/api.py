@@ -1,4 +1,7 @@
-"""The admin API: the content of the pages as JSON. Ratios are in [0, 1], times in Unix seconds."""
+"""The admin API: the content of the pages as JSON, and probes for Prometheus, load balancers and Kubernetes.
+
+Ratios are in [0, 1], times in Unix seconds.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from litestar import MediaType, Response, get
+from litestar import Litestar, MediaType, Response, get
 from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import QueryParameter
 
+from evenkeel.console.access import allowed
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core.cells import CellReport
 from evenkeel.core.figures import judged_by
@@ -19,10 +23,13 @@ from evenkeel.monitor.incidents import verdicts_behind
 from evenkeel.monitor.notify import event_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import RollupReport
+
 
 MAX_VERDICTS = 500
 # Alert events to read, which are as many as the stores keep.
@@ -137,3 +144,55 @@ def _strict(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_strict(item) for item in value]
     return value
+
+
+_FORWARDS: Final = (
+    "This process forwards and samples requests. Whether their answers are measured is known to the worker "
+    "and the monitor: ask /readyz there."
+)
+
+EXPOSITION_TYPE = "text/plain; version=0.0.4"
+"""Content type of metrics, to which the framework adds the charset."""
+
+
+def create_probes(
+    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]] | None, judge: str
+) -> Litestar:
+    """Build an application with only the probes, for a process without a console; see `probe_handlers`."""
+    handlers = probe_handlers(exposition, ready, judge)
+    return Litestar(handlers, guards=[allowed], openapi_config=None, logging_config=None)
+
+
+def probe_handlers(
+    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]] | None, judge: str
+) -> list[HTTPRouteHandler]:
+    """Handlers of `/metrics`, `/healthz` (200 while serving) and `/readyz` (503 with what is missing).
+
+    Args:
+        exposition: the metrics in the Prometheus text format 0.0.4.
+        ready: {} when ready, else part → what is wrong and what to do. None for a process that only forwards:
+            it is always ready, since nothing that is not measured may keep requests from being forwarded.
+        judge: model of the judge; "" without one.
+    """
+    rated = judged_by(judge)
+
+    @get("/metrics", sync_to_thread=True, needs="scraper")
+    def metrics() -> Response[bytes]:
+        return Response(exposition(), media_type=EXPOSITION_TYPE)
+
+    # On the event loop, not in a thread: health must not wait for threads that wait for a store.
+    @get("/healthz", sync_to_thread=False, needs="nobody")
+    def healthz() -> Response[bytes]:
+        return Response(b"ok\n", media_type=MediaType.TEXT)
+
+    # In a thread: what is missing may be known to a store that does not answer.
+    @get("/readyz", sync_to_thread=True, needs="nobody")
+    def readyz() -> Response[bytes]:
+        if ready is None:
+            return json_response({"status": "ready", "missing": {}, "measuring": _FORWARDS})
+        missing = ready()
+        if missing:
+            return json_response({"status": "not ready", "missing": missing, "scoring": rated}, 503)
+        return json_response({"status": "ready", "missing": {}, "scoring": rated})
+
+    return [metrics, healthz, readyz]

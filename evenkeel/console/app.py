@@ -11,7 +11,7 @@ from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 
 from evenkeel.console.access import allowed, csrf_config
-from evenkeel.console.api import api_handlers, json_response
+from evenkeel.console.api import api_handlers, json_response, probe_handlers
 from evenkeel.console.calibration import calibration_handlers
 from evenkeel.console.challengers import challenger_handlers
 from evenkeel.console.changes import change_handlers
@@ -22,7 +22,6 @@ from evenkeel.console.judge import judge_handler
 from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.now import now_handlers
 from evenkeel.console.pipeline import pipeline_handlers
-from evenkeel.console.probes import probe_handlers
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer
 from evenkeel.console.routes import reference_handler, route_handlers
 from evenkeel.console.runs import run_handler

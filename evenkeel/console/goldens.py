@@ -22,9 +22,8 @@ from evenkeel.console.access import (
     visitor_of,
 )
 from evenkeel.console.api import json_object, json_response
-from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Form, Page, PathText, QueryText, see_other
-from evenkeel.console.trial import plain
+from evenkeel.console.trial import plain, question
 from evenkeel.core.records import from_plain
 from evenkeel.core.text import one_line, visible
 from evenkeel.release.goldens.candidates import golden_of, prompt_text

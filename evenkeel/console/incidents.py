@@ -135,7 +135,7 @@ def _worst(incident: Incident) -> Part | None:
     )
 
 
-class _Decided(Struct, kw_only=True, forbid_unknown_fields=True):
+class _DecisionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     """A decision that somebody asks for; a misspelt member would lose what they meant to record."""
 
     decided: str = ""
@@ -149,7 +149,7 @@ def _decide(
     """Record a decision. Raises: HTTPException."""
     visitor = visitor_of(request)
     try:
-        wanted = from_plain(signed(visitor, asked), _Decided)
+        wanted = from_plain(signed(visitor, asked), _DecisionRequest)
         decision = Decision.of(
             incident.id,
             wanted.decided,

@@ -1,4 +1,7 @@
-"""Page of a trial: both prompts and answers, their differences, the rating and the labels."""
+"""Page of a trial: both prompts and answers, their differences, the rating and the labels.
+
+The question in a prompt is the user's own words, which are stored with a trial if its template was learned.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from litestar import Response, get
 
 from evenkeel.console import diffs
 from evenkeel.console.access import form_token, visitor_of
-from evenkeel.console.questions import question, reworded_question
 from evenkeel.console.rendering import SECOND_RATINGS, STAGES, AnyRequest, PathText, QueryText
 from evenkeel.core import rewordings
 from evenkeel.core.labels import scorer_words
@@ -22,7 +24,7 @@ from evenkeel.stores.sealing import SealError
 from evenkeel.stores.trial_index import Narrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -34,6 +36,53 @@ if TYPE_CHECKING:
     from evenkeel.stores.archive import ArchivedExchange
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.verdict_log import VerdictLog
+
+
+# Words below which the user's whole turn is the question.
+_LEAST_WORDS: Final = 4
+_TURN: Final = re.compile(r"(?:\A|\n\n)(?:user|human): ")
+_ROLE: Final = re.compile(r"(?:\A|\n\n)(?:system|developer|user|human|assistant|tool): ")
+
+
+def question(prompt: str, asked: Sequence[tuple[int, int]] = ()) -> str:
+    """Return the question in a prompt.
+
+    Args:
+        prompt: "role: text" blocks, a blank line between, as trials store them.
+        asked: spans of the user's own words, in characters, if known; else the user's last turn is taken.
+    """
+    return " … ".join(filter(None, (prompt[start:end].strip() for start, end in _spans(prompt, asked))))
+
+
+def reworded_question(prompt: str, variant: str, asked: Sequence[tuple[int, int]]) -> tuple[str, str]:
+    """Return the question before and after its rewording; both prompts if more than it was changed."""
+    # A rewording may change the text's length, so its end is counted from the end of the prompt.
+    spans = _spans(prompt, asked)
+    start, end = spans[0][0], spans[-1][1]
+    until = len(variant) - (len(prompt) - end)
+    if start <= until and prompt[:start] == variant[:start] and prompt[end:] == variant[until:]:
+        return prompt[start:end], variant[start:until]
+    return prompt, variant
+
+
+def _spans(prompt: str, asked: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans of the question in order, at least one."""
+    spans = []
+    for start, end in sorted(asked):
+        # A span that does not fit is of another prompt.
+        if 0 <= start < end <= len(prompt):
+            spans.append((start, end))
+    words = sum(len(prompt[start:end].split()) for start, end in spans)
+    return spans if words >= _LEAST_WORDS else [_last_turn(prompt)]
+
+
+def _last_turn(prompt: str) -> tuple[int, int]:
+    """Return the span of the user's last turn; all of a prompt without turns."""
+    start = 0
+    for turn in _TURN.finditer(prompt):
+        start = turn.end()
+    after = _ROLE.search(prompt, start)
+    return start, after.start() if after else len(prompt)
 
 
 _PAGE_CHARS = 60_000

@@ -11,9 +11,8 @@ from litestar import Response, get
 
 from evenkeel.console import links
 from evenkeel.console.api import Limit, json_response, scored_by
-from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Page, see_other
-from evenkeel.console.trial import TrialView, texts_of
+from evenkeel.console.trial import TrialView, question, texts_of
 from evenkeel.core import rewordings
 from evenkeel.core.text import one_line
 from evenkeel.stores.trial_index import Narrow

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp
 
-    from evenkeel.console.guard import TokenGuard
-    from evenkeel.console.sign_in import SignIn
+    from evenkeel.console.guard import SignIn, TokenGuard
     from evenkeel.settings import Settings
     from evenkeel.settings.server import Access
     from evenkeel.stores.counters import Snapshot
@@ -200,7 +199,7 @@ def _made(folder: Path, name: str) -> str:
 
 
 def _sign_in(admin: Access, folder: Path, token: str | None) -> SignIn:
-    from evenkeel.console.sign_in import Sessions, SignIn  # noqa: PLC0415
+    from evenkeel.console.guard import Sessions, SignIn  # noqa: PLC0415
 
     def redeem(code: str) -> str | None:
         return token if admin.makes_tokens and redeemed(folder, code, now=time.time()) else None

@@ -20,10 +20,9 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.settings.credentials import UpstreamKeys, keys_by_route
 from evenkeel.settings.gone import GONE
-from evenkeel.settings.judge import JUDGE_KEY, default_judge, judge_of
 from evenkeel.settings.replay import BudgetSettings, ReplaySettings, RewriterSettings
 from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
-from evenkeel.settings.scoring import Alerts, JudgeSettings
+from evenkeel.settings.scoring import JUDGE_KEY, Alerts, JudgeSettings, default_judge, judge_of
 from evenkeel.settings.server import Access, Listen, Telemetry
 from evenkeel.settings.storage import ADDRESS_PATTERN, MonitorSection, Storage
 from evenkeel.settings.types import NAME_PATTERN, TAG_PATTERN, Section, without_credentials

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.console.questions import question, reworded_question
+from evenkeel.console.trial import question, reworded_question
 
 HEAD = "system: You answer for the shop.\n\nuser: Answer the customer below.\n\nMessage: "
 PROMPT = f"{HEAD}Where is my order 4711?\n\nWrite three sentences at most."

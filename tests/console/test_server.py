@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from evenkeel.console import server
-from evenkeel.console.probes import create_probes
+from evenkeel.console.api import create_probes
 
 
 @asynccontextmanager

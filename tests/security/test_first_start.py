@@ -10,7 +10,7 @@ import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
-from evenkeel.console.sign_in import own_path
+from evenkeel.console.guard import own_path
 from evenkeel.runtime.process import guarded
 from evenkeel.stores.keys import ADMIN_TOKEN, KEY_FILES, LOGIN_CODE, METRICS_TOKEN, fresh, kept, redeemed
 from tests.security.desk import LOCAL, access_of, bearer, console_over, pages

@@ -13,8 +13,8 @@ import pytest
 import uvloop
 
 from evenkeel.console import server
+from evenkeel.console.api import create_probes
 from evenkeel.console.guard import TokenGuard
-from evenkeel.console.probes import create_probes
 from evenkeel.console.server import serving
 from evenkeel.settings import SettingsError
 from tests.kit.certificates import Authority
