@@ -32,7 +32,7 @@ from evenkeel.release.kit.renderings import ResultLine, diff, json_text, junit, 
 from evenkeel.stores.changes import ReleaseRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from evenkeel.core.cells import Standing
     from evenkeel.release.check.figures import CategoryFigures, CheckTrial, PromptWord
@@ -350,7 +350,7 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
             yield (f"{name}: {moved} moved when the question was another one{so}.")
 
 
-def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
+def worst_trials(trials: Sequence[CheckTrial]) -> list[CheckTrial]:
     """Return the trials by lowest rating, then by least similarity; one of each kind comes first."""
     moved = []
     for trial in trials:

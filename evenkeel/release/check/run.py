@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import count, usd
@@ -61,37 +62,91 @@ class CheckOptions:
     """Name of the prompt, for titles."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class CheckOutcome:
-    """Outcome of a check."""
+    """Trials of a check, and everything that they say. A run adds to it; figures are read at its end."""
 
     options: CheckOptions
-    arms: Mapping[str, tuple[CategoryFigures, ...]]
-    """Figures by arm: "first", and "second" if two are compared."""
-    sensitivity: Mapping[str, Estimate | None]
-    """Share of the contrast trials whose answer moved, by arm."""
-    comparisons: tuple[ArmComparison, ...]
-    differ: Estimate | None
-    """Difference of two arms beyond both noise floors; see `RoundResult.difference`."""
-    switch: SwitchDecision | None
-    """Decision whether the second may take the place of the first; None if none is compared."""
-    trials: tuple[CheckTrial, ...] = field(repr=False)
-    rounds: int
     costs: Costs
+    rounds: int = 0
     stopped: str = ""
     """Reason why the run ended before everything was settled; "" if all is."""
     broke_off: bool = False
     """True if it ended because a model or the judge does not answer any more."""
     duration_s: float = 0.0
+    trials: list[CheckTrial] = field(default_factory=list, repr=False)
+    complete: set[str] = field(default_factory=set, repr=False)
+    """Categories that were still open after the last planned round, whose last look is due."""
+    _by_category: dict[tuple[str, str], list[CheckTrial]] = field(default_factory=dict, repr=False)
+    """Trials by arm and category."""
+    _reasons: dict[str, str] = field(default_factory=dict, repr=False)
+    """Reasons of categories without a variant."""
+    _differences: Counter[float] = field(default_factory=Counter, repr=False)
+    _unrated: int = field(default=0, repr=False)
+
+    def add(self, made: RoundResult) -> None:
+        """Take a round."""
+        self.rounds += 1
+        self.trials += made.trials
+        for trial in made.trials:
+            self._by_category.setdefault((trial.arm, trial.category), []).append(trial)
+        self._reasons |= made.reasons
+        self._unrated += made.unrated
+        if made.difference is not None:
+            self._differences[made.difference] += 1
+
+    @cached_property
+    def arms(self) -> Mapping[str, tuple[CategoryFigures, ...]]:
+        """Figures by arm: "first", and "second" if two are compared."""
+        arms = {}
+        for arm in self.options.models:
+            arms[arm] = tuple(self._figures(arm, category) for category in self.options.categories)
+        return arms
+
+    @cached_property
+    def sensitivity(self) -> Mapping[str, Estimate | None]:
+        """Share of the contrast trials whose answer moved, by arm."""
+        return {arm: sensitivity(self._of(arm, CONTRAST)) for arm in self.options.models}
+
+    @cached_property
+    def comparisons(self) -> tuple[ArmComparison, ...]:
+        """Two arms beside each other in each category; () if none is compared."""
+        if len(self.options.models) == 1:
+            return ()
+        return tuple(self._comparison(category) for category in self.options.categories)
+
+    @property
+    def differ(self) -> Estimate | None:
+        """Difference of two arms beyond both noise floors; see `RoundResult.difference`."""
+        return self._difference(alpha=ERROR_RATE / 2)
+
+    @cached_property
+    def switch(self) -> SwitchDecision | None:
+        """Decision whether the second may take the place of the first; None if none is compared."""
+        if len(self.options.models) == 1:
+            return None
+        categories = []
+        for category in self.options.categories:
+            # A category that does not apply to one of them has no trials there, and so no say.
+            if self._of(FIRST, category) and self._of(SECOND, category):
+                categories.append(category)
+        # One measure is enough for "must not", so its error rate is split over all of them (Bonferroni).
+        # "May switch" needs every measure, so its rate is not split.
+        alpha = ERROR_RATE / (1 + len(categories))
+        answers = self._difference(alpha=alpha, beta=ERROR_RATE)
+        measures = [SwitchMeasure("answers", answers, self.options.limit)]
+        for category in categories:
+            first, second = self._of(FIRST, category), self._of(SECOND, category)
+            fragility = fragility_difference(first, second, alpha=alpha, beta=ERROR_RATE)
+            if any(self._figures(arm, category).is_blind for arm in (FIRST, SECOND)):
+                fragility = None
+            measures.append(SwitchMeasure(category, fragility, self.options.limit))
+        return decide(measures)
 
     @property
     def settled(self) -> bool:
         """Return whether every category that applies is within or over its limit, and one does."""
-        open_categories = []
-        for figures in self._measured:
-            if figures.standing not in _SETTLED:
-                open_categories.append(figures)
-        return not self.nothing_measured and not open_categories
+        return not self.nothing_measured and all(each.standing in _SETTLED for each in self._measured)
 
     @property
     def is_over(self) -> bool:
@@ -109,7 +164,7 @@ class CheckOutcome:
     @property
     def nothing_measured(self) -> bool:
         """Return whether no rewording has an outcome: a passed check would mean nothing."""
-        return not any(map(_has_outcome, self.trials))
+        return all(trial.failure or trial.category == CONTRAST for trial in self.trials)
 
     @property
     def _measured(self) -> list[CategoryFigures]:
@@ -120,100 +175,46 @@ class CheckOutcome:
                     figureses.append(figures)
         return figureses
 
-
-def _has_outcome(trial: CheckTrial) -> bool:
-    return not (trial.failure or trial.category == CONTRAST)
-
-
-class _Book:
-    """Trials so far, and the reasons of categories without any."""
-
-    def __init__(self, options: CheckOptions) -> None:
-        self._options = options
-        self.trials: list[CheckTrial] = []
-        self._differences: Counter[float] = Counter()
-        self._unrated = 0
-        self._trials: dict[tuple[str, str], list[CheckTrial]] = {}
-        self._reasons: dict[str, str] = {}
-        self.complete: set[str] = set()
-        """Categories that were still open after the last planned round, whose last look is due."""
-
-    def add(self, made: RoundResult) -> None:
-        self.trials += made.trials
-        for trial in made.trials:
-            self._trials.setdefault((trial.arm, trial.category), []).append(trial)
-        self._reasons |= made.reasons
-        self._unrated += made.unrated
-        if made.difference is not None:
-            self._differences[made.difference] += 1
-
-    def of(self, arm: str, category: str) -> Sequence[CheckTrial]:
-        return self._trials.get((arm, category), ())
-
-    def figures(self, arm: str, category: str) -> CategoryFigures:
-        trials = self.of(arm, category)
-        # One prompt of a template may not fit where others do: then there are trials, and no reason.
-        reason = "" if trials else self._reasons.get(category, "")
-        return category_figures(
-            category,
-            trials,
-            limit=self._options.limit,
-            categories=len(self._options.categories) * len(self._options.models),
-            complete=category in self.complete,
-            not_applicable=reason,
-        )
-
-    def comparison(self, category: str) -> ArmComparison:
-        return compare(
-            category,
-            self.of(FIRST, category),
-            self.of(SECOND, category),
-            limit=self._options.limit,
-            categories=len(self._options.categories),
-        )
-
-    def difference(self, *, alpha: float, beta: float) -> Estimate | None:
-        """Return how the answers of two arms differ, beyond both noise floors."""
-        return anytime_mean(self._differences, alpha=alpha, beta=beta, unrated=self._unrated)
-
-    def switch(self) -> SwitchDecision:
-        """Return whether the second arm may take the place of the first."""
-        categories = []
-        for category in self._options.categories:
-            # A category that does not apply to one of them has no trials there, and so no say.
-            if self.of(FIRST, category) and self.of(SECOND, category):
-                categories.append(category)
-        # One measure is enough for "must not", so its error rate is split over all of them (Bonferroni).
-        # "May switch" needs every measure, so its rate is not split.
-        alpha = ERROR_RATE / (1 + len(categories))
-        answers = self.difference(alpha=alpha, beta=ERROR_RATE)
-        measures = [SwitchMeasure("answers", answers, self._options.limit)]
-        for category in categories:
-            first, second = self.of(FIRST, category), self.of(SECOND, category)
-            fragility = fragility_difference(first, second, alpha=alpha, beta=ERROR_RATE)
-            if any(self.figures(arm, category).is_blind for arm in (FIRST, SECOND)):
-                fragility = None
-            measures.append(SwitchMeasure(category, fragility, self._options.limit))
-        return decide(measures)
-
-    def _is_settled(self, arm: str, category: str) -> bool:
-        figures = self.figures(arm, category)
-        return figures.standing in _SETTLED or figures.is_blind
-
-    def open_categories(self, rounds: int) -> list[str]:
+    def open_categories(self) -> list[str]:
         """Return the categories that need further rounds, the contrasts among them."""
         open_ones = []
         # After the first rounds, an arm without trials is one to which the category does not apply.
-        too_early = rounds < min(self._options.prompts, 1 + _WAVE)
-        for category in self._options.categories:
-            applying = [arm for arm in self._options.models if too_early or self.of(arm, category)]
+        too_early = self.rounds < min(self.options.prompts, 1 + _WAVE)
+        for category in self.options.categories:
+            applying = [arm for arm in self.options.models if too_early or self._of(arm, category)]
             settled = all(self._is_settled(arm, category) for arm in applying)
-            undecided = len(applying) > 1 and self.comparison(category).more_fragile == "unknown"
+            undecided = len(applying) > 1 and self._comparison(category).more_fragile == "unknown"
             if undecided or not settled:
                 open_ones.append(category)
-        if open_ones and self._options.judge and rounds < _CONTRAST_ROUNDS:
+        if open_ones and self.options.judge and self.rounds < _CONTRAST_ROUNDS:
             open_ones.append(CONTRAST)
         return open_ones
+
+    def _is_settled(self, arm: str, category: str) -> bool:
+        figures = self._figures(arm, category)
+        return figures.standing in _SETTLED or figures.is_blind
+
+    def _of(self, arm: str, category: str) -> Sequence[CheckTrial]:
+        return self._by_category.get((arm, category), ())
+
+    def _figures(self, arm: str, category: str) -> CategoryFigures:
+        trials = self._of(arm, category)
+        return category_figures(
+            category,
+            trials,
+            limit=self.options.limit,
+            categories=len(self.options.categories) * len(self.options.models),
+            complete=category in self.complete,
+            # One prompt of a template may not fit where others do: then there are trials, and no reason.
+            not_applicable="" if trials else self._reasons.get(category, ""),
+        )
+
+    def _comparison(self, category: str) -> ArmComparison:
+        options, first, second = self.options, self._of(FIRST, category), self._of(SECOND, category)
+        return compare(category, first, second, limit=options.limit, categories=len(options.categories))
+
+    def _difference(self, *, alpha: float, beta: float = ERROR_RATE / 2) -> Estimate | None:
+        return anytime_mean(self._differences, alpha=alpha, beta=beta, unrated=self._unrated)
 
 
 async def run_check(
@@ -225,70 +226,33 @@ async def run_check(
     Raises: UnusableError if the model or the judge cannot be asked and nothing was measured so far.
     """
     started = time.monotonic()
-    book = _Book(options)
-    rounds, stopped = 0, ""
-    ended_by: BaseException | None = None
-    while not stopped:
-        wanted = book.open_categories(rounds)
-        if not wanted:
-            break
-        if rounds >= options.rounds:
+    outcome = CheckOutcome(options=options, costs=costs)
+    unusable: UnusableError | None = None
+    while not outcome.stopped and (wanted := outcome.open_categories()):
+        if outcome.rounds >= options.rounds:
             # The last look may settle what is open; it is allowed once, after the planned number of rounds.
-            book.complete.update(wanted)
-            if not book.open_categories(rounds):
-                break
-            stopped = f"after {count(rounds, 'round')}, as many as --rounds allows"
+            outcome.complete.update(wanted)
+            if outcome.open_categories():
+                outcome.stopped = f"after {count(outcome.rounds, 'round')}, as many as --rounds allows"
             break
         # The first round alone shows what applies, and whether the model answers at all.
-        wave = range(rounds, min(options.rounds, rounds + (_WAVE if rounds else 1)))
-        made = await asyncio.gather(
-            *(maker.make(round_number, wanted) for round_number in wave), return_exceptions=True
-        )
-        for outcome in made:
-            if isinstance(outcome, BaseException):
-                ended_by, stopped = outcome, _reason(outcome, costs)
+        last = min(options.rounds, outcome.rounds + (_WAVE if outcome.rounds else 1))
+        making = [maker.make(round_number, wanted) for round_number in range(outcome.rounds, last)]
+        # All rounds of a wave end before an error of one of them ends the run.
+        for made in await asyncio.gather(*making, return_exceptions=True):
+            if isinstance(made, UnusableError):
+                unusable, outcome.stopped = made, str(made)
+            elif isinstance(made, BudgetUsedUpError):
+                unusable, outcome.stopped = None, f"the budget is used up, after {usd(costs.usd)}"
+            elif isinstance(made, BaseException):
+                raise made
             else:
-                book.add(outcome)
-                rounds += 1
+                outcome.add(made)
                 progress()
-        if rounds > _WAVE and not any(map(_has_outcome, book.trials)):
-            stopped = f"{count(rounds, 'round')} measured nothing"
-    found = _outcome(options, book, costs, rounds)
-    if isinstance(ended_by, UnusableError) and found.nothing_measured:
-        raise ended_by
-    return replace(
-        found,
-        stopped=stopped,
-        broke_off=isinstance(ended_by, UnusableError),
-        duration_s=time.monotonic() - started,
-    )
-
-
-def _reason(error: BaseException, costs: Costs) -> str:
-    """Return why an error of a round ends the run; the rounds of its wave have all ended.
-
-    Raises: any error that is no outcome of a check.
-    """
-    if isinstance(error, BudgetUsedUpError):
-        return f"the budget is used up, after {usd(costs.usd)}"
-    if isinstance(error, UnusableError):
-        return str(error)
-    raise error
-
-
-def _outcome(options: CheckOptions, book: _Book, costs: Costs, rounds: int) -> CheckOutcome:
-    arms = {}
-    for arm in options.models:
-        arms[arm] = tuple(book.figures(arm, category) for category in options.categories)
-    two = len(options.models) > 1
-    return CheckOutcome(
-        options=options,
-        arms=arms,
-        sensitivity={arm: sensitivity(book.of(arm, CONTRAST)) for arm in options.models},
-        comparisons=tuple(book.comparison(category) for category in options.categories) if two else (),
-        differ=book.difference(alpha=ERROR_RATE / 2, beta=ERROR_RATE / 2),
-        switch=book.switch() if two else None,
-        trials=tuple(book.trials),
-        rounds=rounds,
-        costs=costs,
-    )
+        if outcome.rounds > _WAVE and outcome.nothing_measured:
+            outcome.stopped = f"{count(outcome.rounds, 'round')} measured nothing"
+    if unusable is not None and outcome.nothing_measured:
+        raise unusable
+    outcome.broke_off = unusable is not None
+    outcome.duration_s = time.monotonic() - started
+    return outcome
