@@ -14,6 +14,7 @@ from tests.console.planted_trials import cell, verdict
 from tests.console.scenes import SCENES
 from tests.kit.chromium import browser
 from tests.kit.records import altered
+from tests.proxy.conftest import pytest_pycollect_makeitem, pytest_pyfunc_call, run  # noqa: F401 - runs coroutines
 
 
 @pytest.fixture

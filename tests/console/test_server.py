@@ -39,59 +39,50 @@ async def half_open(port):
     return reader, writer
 
 
-def test_probes_answer_while_700_heads_hang():
+async def test_probes_answer_while_700_heads_hang():
     """The oldest of those that wait make room; no more than the limit stay open."""
-
-    async def scene():
-        async with serving_probes() as port:
-            hanging = [await half_open(port) for _ in range(700)]
-            for path in ("/healthz", "/metrics"):
-                assert (await answer(port, path)).startswith(b"HTTP/1.1 200")
-            reading = [asyncio.create_task(reader.read()) for reader, _ in hanging]
-            await asyncio.wait(reading[:444], timeout=240)
-            still_open = [task for task in reading if not task.done()]
-            assert len(still_open) <= 256
-            assert not any(task.done() for task in reading[-200:]), "the newest stay"
-            for task in still_open:
-                task.cancel()
-            for _, writer in hanging:
-                writer.close()
-
-    asyncio.run(scene())
+    async with serving_probes() as port:
+        hanging = [await half_open(port) for _ in range(700)]
+        for path in ("/healthz", "/metrics"):
+            assert (await answer(port, path)).startswith(b"HTTP/1.1 200")
+        reading = [asyncio.create_task(reader.read()) for reader, _ in hanging]
+        await asyncio.wait(reading[:444], timeout=240)
+        still_open = [task for task in reading if not task.done()]
+        assert len(still_open) <= 256
+        assert not any(task.done() for task in reading[-200:]), "the newest stay"
+        for task in still_open:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+        for _, writer in hanging:
+            writer.close()
 
 
 @pytest.mark.parametrize("used", [False, True])
 @pytest.mark.parametrize("begun", [b"GET", b"GET / HTTP/1.1\r\n"])
-def test_a_head_that_does_not_arrive_in_time_ends_its_connection(begun, used, monkeypatch):
+async def test_a_head_that_does_not_arrive_in_time_ends_its_connection(begun, used, monkeypatch):
     """The first one, and one on a connection that has been used."""
     monkeypatch.setattr(server, "_HEAD_S", 0.05)
 
-    async def scene():
-        async with serving_probes() as port:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            if used:
-                writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
-                await reader.readuntil(b"ok\n")
-            writer.write(begun)
-            got = await asyncio.wait_for(reader.read(), 240)
-            assert got == b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-            writer.close()
-
-    asyncio.run(scene())
+    async with serving_probes() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        if used:
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+            await reader.readuntil(b"ok\n")
+        writer.write(begun)
+        got = await asyncio.wait_for(reader.read(), 240)
+        assert got == b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+        writer.close()
 
 
-def test_a_head_without_end_is_cut_off():
-    async def scene():
-        async with serving_probes() as port:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(
-                b"GET /healthz HTTP/1.1\r\n" + b"".join(b"x: %b\r\n" % (b"a" * 1000) for _ in range(400))
-            )
-            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
-                await reader.readexactly(1)
-            writer.close()
-
-    asyncio.run(scene())
+async def test_a_head_without_end_is_cut_off():
+    async with serving_probes() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(
+            b"GET /healthz HTTP/1.1\r\n" + b"".join(b"x: %b\r\n" % (b"a" * 1000) for _ in range(400))
+        )
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await reader.readexactly(1)
+        writer.close()
 
 
 def test_a_request_that_takes_long_is_not_in_the_way_of_probes(monkeypatch):

@@ -134,18 +134,14 @@ def test_every_request_of_a_connection_is_looked_at():
     assert answers[len(OK) :].startswith(b"HTTP/1.1 421 ")
 
 
-def test_the_key_of_a_fallback_counts_too():
+async def test_the_key_of_a_fallback_counts_too():
     """A route whose fallback alone is sent a key is a route with a key."""
-
-    async def main():
-        async with fake_upstream(OK) as second:
-            rules = {"fallback_inject": (KEY,)}
-            url = f"http://127.0.0.1:{second.port}"
-            async with relay(OK, fallbacks=[url], rules=rules) as rig:
-                assert (await rig.exchange(request("evil.example"))).startswith(b"HTTP/1.1 421 ")
-                assert (await rig.exchange(request())).startswith(b"HTTP/1.1 200 ")
-
-    asyncio.run(main())
+    async with fake_upstream(OK) as second:
+        rules = {"fallback_inject": (KEY,)}
+        url = f"http://127.0.0.1:{second.port}"
+        async with relay(OK, fallbacks=[url], rules=rules) as rig:
+            assert (await rig.exchange(request("evil.example"))).startswith(b"HTTP/1.1 421 ")
+            assert (await rig.exchange(request())).startswith(b"HTTP/1.1 200 ")
 
 
 def test_routes_without_a_key_pass_everything():
@@ -181,13 +177,9 @@ def test_no_route_with_a_key_is_open_by_accident(monkeypatch):
     assert host_notes(Settings(routes=[{"upstream": "http://u"}], listen={"host": "0.0.0.0"})) == []
 
 
-def test_other_routes_of_the_same_port_are_not_concerned():
+async def test_other_routes_of_the_same_port_are_not_concerned():
     """The check is the route's: the one beside it takes the client's own key from any page."""
-
-    async def main():
-        other = ProxyRoute("own", Upstream.parse("http://127.0.0.1:1"), "/own", 1.0)
-        async with relay(OK, rules={"inject": KEY}, others=[other]) as rig:
-            answer = await rig.exchange(request("evil.example", line="POST /own/v1/completions HTTP/1.1"))
-            assert error_of(answer)["code"] == "upstream_refused"
-
-    asyncio.run(main())
+    other = ProxyRoute("own", Upstream.parse("http://127.0.0.1:1"), "/own", 1.0)
+    async with relay(OK, rules={"inject": KEY}, others=[other]) as rig:
+        answer = await rig.exchange(request("evil.example", line="POST /own/v1/completions HTTP/1.1"))
+        assert error_of(answer)["code"] == "upstream_refused"

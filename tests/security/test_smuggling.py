@@ -70,18 +70,14 @@ def test_an_answer_in_doubt_is_none(answer):
     assert b"Set-Cookie" not in text
 
 
-def test_what_follows_an_answer_is_nobodys():
+async def test_what_follows_an_answer_is_nobodys():
     """Bytes behind an answer's end are not kept for the next request on the connection."""
-
-    async def main():
-        poisoned = OK + b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
-        async with relay(poisoned) as rig:
-            client = await rig.client()
-            for _ in range(3):
-                assert (await client.ask(START + b"\r\n")).endswith(b"\r\n\r\nok")
-            assert len(rig.upstream.wires) == 3
-
-    asyncio.run(main())
+    poisoned = OK + b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+    async with relay(poisoned) as rig:
+        client = await rig.client()
+        for _ in range(3):
+            assert (await client.ask(START + b"\r\n")).endswith(b"\r\n\r\nok")
+        assert len(rig.upstream.wires) == 3
 
 
 POISON = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
@@ -97,38 +93,32 @@ POISON = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
         (b"GET", b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", POISON),
     ],
 )
-def test_a_body_where_none_may_be_answers_no_later_request(method, first, later):
+async def test_a_body_where_none_may_be_answers_no_later_request(method, first, later):
     """An upstream that sends one, at once or later, loses its connection (oven-sh/bun#37438)."""
     answers = iter([first, later + OK])
 
-    async def main():
-        async with relay(lambda wire: wire.write(next(answers))) as rig:
-            client = await rig.client()
-            client.send(method + b" /v1/x HTTP/1.1\r\nHost: h\r\n\r\n")
+    async with relay(lambda wire: wire.write(next(answers))) as rig:
+        client = await rig.client()
+        client.send(method + b" /v1/x HTTP/1.1\r\nHost: h\r\n\r\n")
+        await client.until(b"\r\n\r\n")
+        if not later:
+            assert (await client.ask(START + b"\r\n")).endswith(b"\r\n\r\nok")
+        else:
+            client.send(START + b"\r\n")
             await client.until(b"\r\n\r\n")
-            if not later:
-                assert (await client.ask(START + b"\r\n")).endswith(b"\r\n\r\nok")
-            else:
-                client.send(START + b"\r\n")
-                await client.until(b"\r\n\r\n")
-            assert len(rig.upstream.wires) == 2
-
-    asyncio.run(main())
+        assert len(rig.upstream.wires) == 2
 
 
-def test_what_follows_a_refused_upgrade_is_a_request_with_a_route_of_its_own():
+async def test_what_follows_a_refused_upgrade_is_a_request_with_a_route_of_its_own():
     """A proxy that tunnels before the answer is 101 lets it pass unseen (kemalcr/kemal#767)."""
     lines = b"Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n"
     refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"
 
-    async def main():
-        async with relay(refusal, prefix="/v1", parse=False, **IMPATIENT) as rig:
-            rig.upstream.on_data = lambda wire, _: wire.write(refusal)
-            answer = await rig.exchange(b"GET /v1/ws HTTP/1.1\r\nHost: h\r\n" + lines + HIDDEN)
-            assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"403", b"404"]
-            assert b"hidden" not in rig.upstream.received
-
-    asyncio.run(main())
+    async with relay(refusal, prefix="/v1", parse=False, **IMPATIENT) as rig:
+        rig.upstream.on_data = lambda wire, _: wire.write(refusal)
+        answer = await rig.exchange(b"GET /v1/ws HTTP/1.1\r\nHost: h\r\n" + lines + HIDDEN)
+        assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"403", b"404"]
+        assert b"hidden" not in rig.upstream.received
 
 
 def test_an_upgrade_with_a_body_is_offered_to_nobody():
@@ -140,24 +130,20 @@ def test_an_upgrade_with_a_body_is_offered_to_nobody():
 
 
 @pytest.mark.parametrize("expect", [b"100-continue", b"x 100-continue", b"", b"100-continue, 100-continue"])
-def test_an_answer_instead_of_100_ends_both_connections(expect):
+async def test_an_answer_instead_of_100_ends_both_connections(expect):
     """The next bytes may be the body or a request: nobody can know (lysine-dev/okhttp#3252)."""
-
-    async def main():
-        async with relay(OK, parse=False, **IMPATIENT) as rig:
-            rig.upstream.on_data = lambda wire, _: wire.write(OK)
-            client = await rig.client(
-                START + b"Expect: " + expect + b"\r\nContent-Length: %d\r\n\r\n" % len(HIDDEN)
-            )
-            head = await client.until(b"\r\n\r\n")
-            assert b"Connection: close" in head
-            client.send(HIDDEN)
-            assert await client.rest() == b"ok"
-            assert b"hidden" not in rig.upstream.received
-            assert (await rig.ask(b"GET /v1/x HTTP/1.1\r\nHost: h\r\n\r\n")).endswith(b"ok")
-            assert len(rig.upstream.wires) == 2
-
-    asyncio.run(main())
+    async with relay(OK, parse=False, **IMPATIENT) as rig:
+        rig.upstream.on_data = lambda wire, _: wire.write(OK)
+        client = await rig.client(
+            START + b"Expect: " + expect + b"\r\nContent-Length: %d\r\n\r\n" % len(HIDDEN)
+        )
+        head = await client.until(b"\r\n\r\n")
+        assert b"Connection: close" in head
+        client.send(HIDDEN)
+        assert await client.rest() == b"ok"
+        assert b"hidden" not in rig.upstream.received
+        assert (await rig.ask(b"GET /v1/x HTTP/1.1\r\nHost: h\r\n\r\n")).endswith(b"ok")
+        assert len(rig.upstream.wires) == 2
 
 
 def test_fields_of_a_trailer_are_nobodys_head():

@@ -10,7 +10,6 @@ import ssl
 
 import httpx2
 import pytest
-import uvloop
 
 from evenkeel.console import server
 from evenkeel.console.api import create_probes
@@ -85,18 +84,6 @@ def test_without_an_authority_of_clients_the_token_counts(tmp_path, authority, m
     assert asked(admin, trusting(authority)) == [200]
 
 
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request):
-    """Runs a scene on each of the loops that the port is served on."""
-    factory = uvloop.new_event_loop if request.param == "uvloop" else asyncio.new_event_loop
-
-    def run(scene):
-        with asyncio.Runner(loop_factory=factory) as runner:
-            return runner.run(asyncio.wait_for(scene, 240))
-
-    return run
-
-
 @contextlib.asynccontextmanager
 async def encrypted(authority):
     """The probes over TLS; yields the port."""
@@ -118,59 +105,49 @@ async def probed(port, authority, path="/healthz"):
         writer.close()
 
 
-def test_half_a_handshake_is_a_connection_that_waits(run, authority):
+async def test_half_a_handshake_is_a_connection_that_waits(authority):
     """No more than 256 of 400 that never finish theirs stay open; the oldest make room for probes."""
-
-    async def scene():
-        async with encrypted(authority) as port:
-            hanging = [await asyncio.open_connection("127.0.0.1", port) for _ in range(400)]
-            for _, writer in hanging:
-                writer.write(b"\x16\x03\x01\x02\x00\x01")  # The beginning of a ClientHello.
-            assert (await probed(port, authority)).startswith(b"HTTP/1.1 200")
-            reading = [asyncio.create_task(reader.read()) for reader, _ in hanging]
-            await asyncio.wait(reading[:145], timeout=240)
-            still_open = [task for task in reading if not task.done()]
-            assert 0 < len(still_open) <= 256
-            assert not any(task.done() for task in reading[-200:]), "the newest stay"
-            for task in still_open:
-                task.cancel()
-            for _, writer in hanging:
-                writer.close()
-
-    run(scene())
+    async with encrypted(authority) as port:
+        hanging = [await asyncio.open_connection("127.0.0.1", port) for _ in range(400)]
+        for _, writer in hanging:
+            writer.write(b"\x16\x03\x01\x02\x00\x01")  # The beginning of a ClientHello.
+        assert (await probed(port, authority)).startswith(b"HTTP/1.1 200")
+        reading = [asyncio.create_task(reader.read()) for reader, _ in hanging]
+        await asyncio.wait(reading[:145], timeout=240)
+        still_open = [task for task in reading if not task.done()]
+        assert 0 < len(still_open) <= 256
+        assert not any(task.done() for task in reading[-200:]), "the newest stay"
+        for task in still_open:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+        for _, writer in hanging:
+            writer.close()
 
 
-def test_a_handshake_has_to_end_in_time(run, authority, monkeypatch):
+async def test_a_handshake_has_to_end_in_time(authority, monkeypatch):
     """A silent connection is closed after the time that a head has, without a word."""
     monkeypatch.setattr(server, "_HEAD_S", 0.1)
 
-    async def scene():
-        async with encrypted(authority) as port:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            try:
-                assert await asyncio.wait_for(reader.read(), 240) == b""
-            finally:
-                writer.close()
-
-    run(scene())
-
-
-def test_what_is_no_handshake_ends_the_connection(run, authority):
-    """Plain HTTP gets no HTTP, and one that leaves in the middle is forgotten; others are served."""
-
-    async def scene():
-        async with encrypted(authority) as port:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
-            with contextlib.suppress(ConnectionResetError):
-                assert b"HTTP" not in await reader.read()
+    async with encrypted(authority) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            assert await asyncio.wait_for(reader.read(), 240) == b""
+        finally:
             writer.close()
-            _, gone = await asyncio.open_connection("127.0.0.1", port)
-            gone.transport.abort()
-            whole = await probed(port, authority, "/metrics")
-            assert whole.endswith(b"up 1\n" * 100_000)
 
-    run(scene())
+
+async def test_what_is_no_handshake_ends_the_connection(authority):
+    """Plain HTTP gets no HTTP, and one that leaves in the middle is forgotten; others are served."""
+    async with encrypted(authority) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert b"HTTP" not in await reader.read()
+        writer.close()
+        _, gone = await asyncio.open_connection("127.0.0.1", port)
+        gone.transport.abort()
+        whole = await probed(port, authority, "/metrics")
+        assert whole.endswith(b"up 1\n" * 100_000)
 
 
 def test_a_file_that_cannot_be_used_is_said_at_the_start(tmp_path, authority):

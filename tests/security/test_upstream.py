@@ -67,36 +67,29 @@ def test_a_target_that_names_a_host_goes_to_the_upstream_all_the_same(target):
 
 
 @pytest.mark.parametrize(("target", "host", "route", "forwarded"), CASES["absolute"])
-def test_an_absolute_target_is_routed_by_its_path_and_its_host(target, host, route, forwarded):
+async def test_an_absolute_target_is_routed_by_its_path_and_its_host(target, host, route, forwarded):
     """Rules about paths see the path; rules about `Host` see the target's, which counts in its place."""
     if route == "other":
         target = target.replace("other:", "other.test:")
 
-    async def main():
-        async with fake_upstream(OK) as upstream:
-            there = Upstream.parse(f"http://127.0.0.1:{upstream.port}")
-            others = (ProxyRoute("team", there, "/team"), ProxyRoute("other", there, hosts=("other.test",)))
-            async with relay(OK, others=others) as rig:
-                line = f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"
-                assert (await rig.ask(line.encode())).startswith(b"HTTP/1.1 200 ")
-                assert rig.counter("proxy_requests", route=route) == 1
-                took = rig.upstream if route == "main" else upstream
-                assert took.received.startswith(f"GET {forwarded} HTTP/1.1\r\n".encode())
-
-    asyncio.run(main())
+    async with fake_upstream(OK) as upstream:
+        there = Upstream.parse(f"http://127.0.0.1:{upstream.port}")
+        others = (ProxyRoute("team", there, "/team"), ProxyRoute("other", there, hosts=("other.test",)))
+        async with relay(OK, others=others) as rig:
+            line = f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"
+            assert (await rig.ask(line.encode())).startswith(b"HTTP/1.1 200 ")
+            assert rig.counter("proxy_requests", route=route) == 1
+            took = rig.upstream if route == "main" else upstream
+            assert took.received.startswith(f"GET {forwarded} HTTP/1.1\r\n".encode())
 
 
 @pytest.mark.parametrize("target", REFUSED.values(), ids=REFUSED)
-def test_a_target_of_no_known_form_is_refused(target):
+async def test_a_target_of_no_known_form_is_refused(target):
     """A target that is neither a path nor an http URL passes no rule about paths, and reaches no upstream."""
-
-    async def main():
-        async with relay(OK) as rig:
-            answer = await rig.exchange(post(target.format(elsewhere="h"), "h"))
-            assert answer.startswith(b"HTTP/1.1 400 ")
-            assert rig.upstream.wires == []
-
-    asyncio.run(main())
+    async with relay(OK) as rig:
+        answer = await rig.exchange(post(target.format(elsewhere="h"), "h"))
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert rig.upstream.wires == []
 
 
 def test_no_field_moves_a_request():
