@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
-from evenkeel.shadow.perturbations.format.constraints import forces_tools
-from evenkeel.shadow.perturbations.format.forms import SPEECHES
+from evenkeel.shadow.perturbations.format.forms import SPEECHES, forces_tools
 from evenkeel.shadow.perturbations.format.instructions import NAME_OF
 from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 from evenkeel.shadow.prompt import Block, PromptView
@@ -218,16 +217,8 @@ def test_a_schema_that_the_words_repeat_is_only_lifted():
     made = applied(MARKDOWN, view_of(form, **members))
     assert texts(made)[0].endswith("Reply in Markdown with cause, parts (count), level and owner.")
     assert made.get("response_format") is None
-
-
-def test_json_keeps_any_json():
-    """Members that contradict the words are loosened to any object."""
-    members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
-    form = "Reply in YAML with cause, parts (count), level and owner."
-    made = applied(JSON, view_of(form, **members))
-    assert made.get("response_format") == {"type": "json_object"}
-    nested = applied(JSON, view_of(form, text={"format": {"type": "json_object"}, "verbosity": "low"}))
-    assert nested.get("text") == {"format": {"type": "json_object"}, "verbosity": "low"}
+    # The request demands JSON already, whatever its words say.
+    assert applied(JSON, view_of(form.replace("JSON", "YAML"), **members)).reason == "already_wanted"
 
 
 @pytest.mark.parametrize(("members", "forced"), CASES["forced tools"])

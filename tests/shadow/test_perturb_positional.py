@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.gate import faults_of
-from evenkeel.shadow.perturbations.positional import (
+from evenkeel.shadow.perturbations.positional.moves import (
     LISTED,
     POSITIONAL,
     Context,

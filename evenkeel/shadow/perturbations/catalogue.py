@@ -16,7 +16,7 @@ from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.format import FORMATS
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
-from evenkeel.shadow.perturbations.positional import LISTED, POSITIONAL
+from evenkeel.shadow.perturbations.positional.moves import LISTED, POSITIONAL
 from evenkeel.shadow.perturbations.punctuation import Punctuation
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.perturbations.tone import Tone

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from evenkeel.shadow.prompt.spans import Member, elements_of, members_of, skip_whitespace, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from evenkeel.shadow.prompt.spans import Value
 
@@ -124,59 +124,50 @@ def role_of(index: int, message: Value) -> str:
     return role
 
 
-class ContentPart(NamedTuple):
-    """Part of a content: a slot if it is text, else only a note."""
-
-    slot: Slot | None
-    note: str
-    """Note for people, such as "[image_url]"."""
-
-
-class Content(NamedTuple):
-    """Slots and notes of a content."""
-
-    slots: tuple[Slot, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def read_content(text: str, content: Value | None, text_types: Collection[str]) -> Content:
-    """Return the slots and notes of a content.
+def message_of(
+    text: str, role: str, content: Value | None, text_types: Collection[str], notes: Iterable[str] = ()
+) -> RawMessage:
+    """Return the message of a content: its texts, and notes on all else.
 
     Nothing for null, as beside tool calls, and for forms we do not know: nothing to edit, nothing
     to break.
 
     Args:
         text: Of the body.
+        role: Whose message it is.
         content: A string or a list of parts; None if the message has none.
         text_types: The `type` of parts whose member `text` is prompt text.
+        notes: What else to note behind the content.
     """
-    if content is None:
-        return Content()
-    if isinstance(content.decoded, str):
-        return Content((Slot.whole(content),))
-    if not isinstance(content.decoded, list):
-        return Content()
+    parts: list[Slot | str] = []
+    if content is not None and isinstance(content.decoded, str):
+        parts.append(Slot.whole(content))
+    elif content is not None and isinstance(content.decoded, list):
+        for number, element in enumerate(elements_of(text, content.start)):
+            parts.append(read_part(text, number, element, text_types))
+    return message_of_parts(role, [*parts, *notes])
+
+
+def message_of_parts(role: str, parts: Iterable[Slot | str]) -> RawMessage:
+    """Return a message of texts and of notes."""
     slots: list[Slot] = []
     notes: list[str] = []
-    for number, element in enumerate(elements_of(text, content.start)):
-        part = read_part(text, number, element, text_types)
-        if part.slot is None:
-            notes.append(part.note)
+    for part in parts:
+        if isinstance(part, str):
+            notes.append(part)
         else:
-            slots.append(part.slot)
-    return Content(tuple(slots), tuple(notes))
+            slots.append(part)
+    return RawMessage(role, tuple(slots), tuple(notes))
 
 
-def read_part(text: str, number: int, part: Value, text_types: Collection[str]) -> ContentPart:
-    """Return a part of a list, the `number`th from 0. The other arguments are those of `read_content`."""
+def read_part(text: str, number: int, part: Value, text_types: Collection[str]) -> Slot | str:
+    """Return the text of a part of a list, the `number`th from 0, or a note on it, such as "[image_url]"."""
     kind = type_of(part)
-    note = f"[{kind or 'part'}]"
-    if kind is None or kind not in text_types:
-        return ContentPart(None, note)
-    text_value = last(members_of(text, part.start)[0], "text")
-    if text_value is None or not isinstance(text_value.decoded, str):
-        return ContentPart(None, note)
-    return ContentPart(Slot(text_value.start, text_value.end, text_value.decoded, number), note)
+    if kind is not None and kind in text_types:
+        value = last(members_of(text, part.start)[0], "text")
+        if value is not None and isinstance(value.decoded, str):
+            return Slot(value.start, value.end, value.decoded, number)
+    return f"[{kind or 'part'}]"
 
 
 def type_of(value: Value) -> str | None:

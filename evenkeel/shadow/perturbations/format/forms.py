@@ -1,17 +1,21 @@
-"""Format perturbations, which ask for the answer in another format in the words of `formats.toml`."""
+"""Format perturbations, which ask for the answer in another format in the words of `formats.toml`.
+
+Members of a request that bind its answer to a format, such as `response_format`, are read here as well.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.format.constraints import constraint_of, forces_tools
+from evenkeel.llm.answer import fields
 from evenkeel.shadow.perturbations.format.instructions import (
     Speech,
     asked_format,
@@ -22,6 +26,7 @@ from evenkeel.shadow.perturbations.format.instructions import (
     skeletons,
     speaks_of_format,
 )
+from evenkeel.shadow.perturbations.format.outline import outline_of_schema
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 from evenkeel.shadow.prompt.references import leads_on, speaks_of_output
@@ -29,7 +34,7 @@ from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from evenkeel.core.pair import Format
     from evenkeel.shadow.prompt import PromptView, Segment
@@ -91,17 +96,16 @@ class Form:
         del severity, rng
         if forces_tools(view):
             return NotApplicable("tools_forced")
-        constraint, asking = constraint_of(view), _asking(view)
-        stated = _stated(asking) or ("json" if constraint.is_json else None)
+        constraint, asking = _constraint_of(view), _asking(view)
+        # What the request demands of the answer counts, whatever its words say.
+        stated = "json" if constraint.is_json else _stated(asking)
         refused = self._refused(view, asking, stated)
         if refused is not None:
             return refused
         speech = SPEECHES[_language(view, asking)]
         texts, has_outline = self._rewritten(asking, stated, speech)
         missing = _unnamed(constraint.outline, texts.values())
-        changed = view.with_texts(texts).with_members(
-            constraint.any_json if self.format == "json" else constraint.removed
-        )
+        changed = view.with_texts(texts).with_members(constraint.removed)
         left = self._left(changed, texts, stated)
         if left is not None:
             return left
@@ -335,6 +339,89 @@ def _appended(text: str, sentence: str) -> str:
     core = text.rstrip()
     gap = "\n\n" if "\n" in core or "\n" in text[len(core) :] or len(core) == len(text) else " "
     return f"{core}{gap}{sentence}{text[len(core) :]}"
+
+
+# Members by which inference servers constrain the format. The first holds a JSON Schema.
+_GRAMMARS: Final = (
+    "guided_json",
+    "guided_regex",
+    "guided_grammar",
+    "guided_choice",
+    "guided_decoding_backend",
+    "structured_outputs",
+    "grammar",
+    "json_schema",
+)
+# Members that hold a format among other things: `text` of the Responses API, `output_config` of Anthropic's.
+_NESTED: Final = ("text", "output_config")
+_PLAIN: Final = ("response_format", "output_format")
+
+
+@dataclass(frozen=True, slots=True)
+class _Constraint:
+    """Constraint that the members of a request put on its answer."""
+
+    is_json: bool
+    outline: str | None
+    """Outline of what a JSON Schema requires."""
+    removed: Mapping[str, str | None]
+    """Changes that lift the constraint, for `PromptView.with_members`."""
+
+
+def _constraint_of(view: PromptView) -> _Constraint:
+    """Return the format constraints that a request's members put on its answer, with its JSON Schema read."""
+    is_json = False
+    outline: str | None = None
+    removed: dict[str, str | None] = {}
+    for key in (*_PLAIN, *_NESTED):
+        member = view.get(key)
+        if not isinstance(member, dict):
+            continue
+        wanted = member.get("format") if key in _NESTED else member
+        kind = wanted.get("type") if isinstance(wanted, dict) else None
+        if kind is None or kind == "text":
+            continue
+        rest = {name: value for name, value in member.items() if name != "format"} if key in _NESTED else {}
+        removed[key] = json.dumps(rest, ensure_ascii=False, separators=(",", ":")) if rest else None
+        if kind in ("json_object", "json_schema"):
+            is_json = True
+            outline = outline or _outline_of(wanted)
+    for key in _GRAMMARS:
+        if view.get(key) is not None:
+            removed[key] = None
+    if "guided_json" in removed:
+        is_json = True
+        outline = outline or outline_of_schema(_decoded(view.get("guided_json")))
+    return _Constraint(is_json, outline, removed)
+
+
+def forces_tools(view: PromptView) -> bool:
+    """Return whether the request makes the model call a tool, so that it writes no answer."""
+    choice = view.get("tool_choice")
+    if choice is None:
+        choice = view.get("function_call")
+    if isinstance(choice, dict):
+        kind = choice.get("type")
+        mode = choice.get("mode") or fields(choice.get("allowed_tools")).get("mode")
+        return kind not in ("auto", "none") and not (kind == "allowed_tools" and mode != "required")
+    return choice in ("required", "any")
+
+
+def _outline_of(wanted: Any) -> str | None:
+    if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
+        return None
+    inner = wanted.get("json_schema")
+    schema = inner.get("schema") if isinstance(inner, dict) else wanted.get("schema")
+    return outline_of_schema(schema) if isinstance(schema, dict) else None
+
+
+def _decoded(member: Any) -> Any:
+    if not isinstance(member, str):
+        return member
+    try:
+        return json.loads(member)
+    except ValueError:
+        return None
 
 
 _CATEGORY: Final = Category(

@@ -221,3 +221,9 @@ def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]
 def _another_order(run: Sequence[int], rng: random.Random) -> list[int]:
     order = rng.sample(run, len(run))
     return order if order != list(run) else [*order[1:], *order[:1]]
+
+
+POSITIONAL: Final[tuple[Positional, ...]] = (Context(), OutputInstructions(), Reordering(), MixedMoves())
+"""Every positional perturbation, by rule."""
+LISTED: Final[tuple[Positional, ...]] = tuple(type(kind)("rewriter") for kind in POSITIONAL)
+"""The same with a model that lists the parts of each template."""

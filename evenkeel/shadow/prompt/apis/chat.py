@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.llm.answer import ChatReader, called_function, elements, fields
 from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
-from evenkeel.shadow.prompt.body import RawMessage, last, listed, read_content, role_of
+from evenkeel.shadow.prompt.body import RawMessage, last, listed, message_of, role_of
 from evenkeel.shadow.prompt.members import ANY_API, FORM, SAMPLING
 from evenkeel.shadow.prompt.spans import members_of
 
@@ -64,11 +64,11 @@ class ChatApi(Api):
 
     def _message(self, text: str, index: int, message: Value) -> RawMessage:
         role = role_of(index, message)
-        content = read_content(text, last(members_of(text, message.start)[0], "content"), self.text_parts)
+        content = last(members_of(text, message.start)[0], "content")
         # The older form of one call, whose result has a role of its own.
         calls = [*elements(message.decoded.get("tool_calls")), message.decoded]
         role = "tool" if role == "function" else role
-        return RawMessage(role, content.slots, (*content.notes, *_call_notes(calls)))
+        return message_of(text, role, content, self.text_parts, _call_notes(calls))
 
     def refusals(self, get: Get) -> Iterator[Refusal]:
         """Implement `Api`: xAI answers a deferred request with a name under which to ask for the answer."""

@@ -20,7 +20,15 @@ from evenkeel.llm.answer import (
     written,
 )
 from evenkeel.shadow.prompt.apis.protocol import Api
-from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, call_note, last, listed
+from evenkeel.shadow.prompt.body import (
+    RawMessage,
+    Slot,
+    UnreadablePrompt,
+    call_note,
+    last,
+    listed,
+    message_of_parts,
+)
 from evenkeel.shadow.prompt.spans import elements_of, members_of
 
 if TYPE_CHECKING:
@@ -47,22 +55,19 @@ def _is_declaration(function: Any) -> bool:
 
 def _message(text: str, content: Value, role: str) -> RawMessage:
     """Return a message of text parts; anything else in it is noted. Thoughts are the model's own."""
-    slots: list[Slot] = []
-    notes: list[str] = []
     parts = last(members_of(text, content.start)[0], "parts")
-    parts_read = (
-        elements_of(text, parts.start) if parts is not None and isinstance(parts.decoded, list) else ()
-    )
-    for number, part in enumerate(parts_read):
+    elements_read = elements_of(text, parts.start) if parts and isinstance(parts.decoded, list) else ()
+    read: list[Slot | str] = []
+    for number, part in enumerate(elements_read):
         members = members_of(text, part.start)[0] if isinstance(part.decoded, dict) else ()
-        text_value = last(members, "text")
-        if text_value is not None and isinstance(text_value.decoded, str) and not part.decoded.get("thought"):
-            slots.append(Slot(text_value.start, text_value.end, text_value.decoded, number))
+        value = last(members, "text")
+        if value is not None and isinstance(value.decoded, str) and not part.decoded.get("thought"):
+            read.append(Slot(value.start, value.end, value.decoded, number))
             continue
-        notes.append(_note(text, part, members))
+        read.append(_note(text, part, members))
         if "functionResponse" in fields(part.decoded):
             role = "tool"
-    return RawMessage(role, tuple(slots), tuple(notes))
+    return message_of_parts(role, read)
 
 
 def _note(text: str, part: Value, members: tuple[Member, ...]) -> str:

@@ -26,7 +26,8 @@ from evenkeel.shadow.prompt.body import (
     call_note,
     last,
     listed,
-    read_content,
+    message_of,
+    message_of_parts,
     read_part,
     role_of,
     type_of,
@@ -191,8 +192,7 @@ class MessagesApi(Api):
         messages: list[RawMessage] = []
         system = last(members, "system")
         if system is not None and isinstance(system.decoded, str | list):
-            content = read_content(text, system, self.text_parts)
-            messages.append(RawMessage("system", content.slots, content.notes))
+            messages.append(message_of(text, "system", system, self.text_parts))
         for index, message in enumerate(listed(text, members, "messages")):
             messages += self._message(text, index, message)
         return tuple(messages)
@@ -201,29 +201,23 @@ class MessagesApi(Api):
         role = role_of(index, message)
         content = last(members_of(text, message.start)[0], "content")
         if content is None or not isinstance(content.decoded, list) or not content.decoded:
-            yield RawMessage(role, read_content(text, content, self.text_parts).slots)
+            yield message_of(text, role, content, self.text_parts)
             return
-        slots: list[Slot] = []
-        notes: list[str] = []
+        parts: list[Slot | str] = []
         for number, part in enumerate(elements_of(text, content.start)):
             kind = type_of(part)
             if kind == "tool_result":
-                if slots or notes:
-                    yield RawMessage(role, tuple(slots), tuple(notes))
-                slots, notes = [], []
+                if parts:
+                    yield message_of_parts(role, parts)
+                parts = []
                 held = last(members_of(text, part.start)[0], "content")
-                result = read_content(text, held, self.text_parts)
-                yield RawMessage("tool", result.slots, result.notes)
+                yield message_of(text, "tool", held, self.text_parts)
             elif kind == "tool_use":
-                notes.append(call_note(text, part, "input"))
+                parts.append(call_note(text, part, "input"))
             else:
-                slot, note = read_part(text, number, part, self.text_parts)
-                if slot is None:
-                    notes.append(note)
-                else:
-                    slots.append(slot)
-        if slots or notes:
-            yield RawMessage(role, tuple(slots), tuple(notes))
+                parts.append(read_part(text, number, part, self.text_parts))
+        if parts:
+            yield message_of_parts(role, parts)
 
     def offered(self, get: Get) -> list[Any]:
         """Extend `Api`: blocks of messages may add tools, which a compaction repeats."""

@@ -22,7 +22,7 @@ from evenkeel.shadow.prompt.body import (
     call_note,
     last,
     listed,
-    read_content,
+    message_of,
     role_of,
     type_of,
 )
@@ -243,13 +243,12 @@ class ResponsesApi(Api):
         kind = _REFERENCE if _is_reference(fields(item.decoded)) else type_of(item)
         if kind is None or kind == "message":
             role = role_of(index, item)
-            content = read_content(text, last(members_of(text, item.start)[0], "content"), self.text_parts)
-            return RawMessage(role, content.slots, content.notes)
+            return message_of(text, role, last(members_of(text, item.start)[0], "content"), self.text_parts)
         if kind in _ARGUMENTS:
             return RawMessage("assistant", (), (call_note(text, item, _ARGUMENTS[kind]),))
         if kind.endswith(_RESULT):
-            output = read_content(text, last(members_of(text, item.start)[0], "output"), self.text_parts)
-            return RawMessage("tool", output.slots, output.notes)
+            output = last(members_of(text, item.start)[0], "output")
+            return message_of(text, "tool", output, self.text_parts)
         # reasoning, calls of tools that run at the provider, references to stored items
         return RawMessage("assistant", (), (f"[{kind}]",))
 
