@@ -160,14 +160,6 @@ class QuietTraffic:
         cell = self._cells.setdefault((verdict.model, verdict.perturbation), deque(maxlen=_MOST_KEPT))
         cell.append(losses)
 
-    @classmethod
-    def of(cls, verdicts: Iterable[Verdict]) -> QuietTraffic:
-        """Collect the verdicts of one route, in the order of the log."""
-        traffic = cls()
-        for verdict in verdicts:
-            traffic.add(verdict)
-        return traffic
-
     def upper_ends(self, measure: Measure) -> list[float]:
         """Return the upper end of the mean of each cell with enough trials, from means of blocks in a row.
 

@@ -109,20 +109,11 @@ def _reservations(outcome: CheckOutcome) -> Iterator[str]:
         verb = "reacts" if len(blind) == 1 else "react"
         yield f"{listing(blind)} hardly {verb} to another question: robustness says little here."
     for arm, name in outcome.options.models.items():
-        if _is_blind(outcome, arm):
+        if any(figures.is_blind for figures in outcome.arms[arm]):
             yield (
                 f"{name} answers the same prompt differently nearly every time, which hides what a "
                 "rewording does: lower its temperature."
             )
-
-
-def _is_blind(outcome: CheckOutcome, arm: str) -> bool:
-    return any(figures.is_blind for figures in outcome.arms[arm])
-
-
-def _noise_floor(outcome: CheckOutcome, arm: str) -> float:
-    """Return the largest share of the resends that moved beside any category; 0 without any."""
-    return max((each.noise_floor.value for each in outcome.arms[arm] if each.noise_floor), default=0.0)
 
 
 def nothing_because(outcome: CheckOutcome) -> str:
@@ -345,9 +336,10 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
                 "a template that hides the question or a lenient judge looks robust in the same way."
             )
         else:
-            told_apart = estimate.lower >= max(_LOW_SENSITIVITY, _noise_floor(outcome, arm))
-            so = ", as they should" if told_apart else ""
-            yield (f"{name}: {moved} moved when the question was another one{so}.")
+            # Resends move as well, and another question has to move more than they do.
+            floors = [each.noise_floor.value for each in outcome.arms[arm] if each.noise_floor]
+            so = ", as they should" if estimate.lower >= max([_LOW_SENSITIVITY, *floors]) else ""
+            yield f"{name}: {moved} moved when the question was another one{so}."
 
 
 def worst_trials(trials: Sequence[CheckTrial]) -> list[CheckTrial]:
@@ -434,7 +426,17 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
 
 def as_json(outcome: CheckOutcome) -> str:
     """Return the outcome as JSON: every figure with its interval and number of rounds."""
-    options = outcome.options
+    options, models = outcome.options, []
+    for arm, name in options.models.items():
+        models.append(
+            {
+                "arm": arm,
+                "model": name,
+                "sensitivity": outcome.sensitivity[arm],
+                "ignores_the_question": ignores_the_question(outcome, arm),
+                "categories": [_category_as_json(category) for category in outcome.arms[arm]],
+            }
+        )
     figures_json: dict[str, Any] = {
         "schema": SCHEMA,
         "evenkeel": VERSION,
@@ -445,7 +447,7 @@ def as_json(outcome: CheckOutcome) -> str:
         "settled": outcome.settled,
         "over": outcome.is_over,
         "stopped": outcome.stopped,
-        "models": [_arm_as_json(outcome, arm, name) for arm, name in options.models.items()],
+        "models": models,
         "comparisons": list(outcome.comparisons),
         "differ": outcome.differ,
         "switch": outcome.switch,
@@ -457,16 +459,6 @@ def as_json(outcome: CheckOutcome) -> str:
         "usd": outcome.costs.usd,
     }
     return json_text(figures_json)
-
-
-def _arm_as_json(outcome: CheckOutcome, arm: str, name: str) -> dict[str, Any]:
-    return {
-        "arm": arm,
-        "model": name,
-        "sensitivity": outcome.sensitivity[arm],
-        "ignores_the_question": ignores_the_question(outcome, arm),
-        "categories": [_category_as_json(category) for category in outcome.arms[arm]],
-    }
 
 
 def _category_as_json(category: CategoryFigures) -> dict[str, Any]:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.detect.gate import GateReport, Measured
     from evenkeel.release.gate.scoring import ScoredAnswer
-    from evenkeel.release.gate.sides import PreparedGoldens, Side, SideName, SideTask
+    from evenkeel.release.gate.sides import Side, SideName, SideTask
     from evenkeel.release.kit.cost import Account
     from evenkeel.release.kit.terminal import Confirm
     from evenkeel.stores.goldens import Golden
@@ -376,25 +376,18 @@ def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> GateOut
 
     Raises: InputError for what cannot be used; NotConfirmedError.
     """
+    return asyncio.run(_decided(options, err, confirm))
+
+
+async def _decided(options: GateOptions, err: Console, confirm: Confirm) -> GateOutcome:
+    costs, sides = Costs(options.most_usd), options.sides
     cluster = clusters(options.goldens)
-    prepared = prepare(options.goldens, options.sides)
-    check_different(prepared.tasks, options.sides)
-    with opened_journal(options.journal, "--journal") as database:
-        return asyncio.run(_decided(options, prepared, cluster, database, err, confirm))
-
-
-async def _decided(
-    options: GateOptions,
-    prepared: PreparedGoldens,
-    cluster: Mapping[str, str],
-    database: Database,
-    err: Console,
-    confirm: Confirm,
-) -> GateOutcome:
-    answers, costs, sides = Answers(database), Costs(options.most_usd), options.sides
+    prepared = prepare(options.goldens, sides)
+    check_different(prepared.tasks, sides)
     asked = shuffled(prepared.tasks, cluster, options.seed)
-    planned_calls = options.repeats * len(sides) * len(asked)
     async with AsyncExitStack() as services:
+        database = services.enter_context(opened_journal(options.journal, "--journal"))
+        answers = Answers(database)
         # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
             rating = await services.enter_async_context(options.rating(database))
@@ -434,7 +427,7 @@ async def _decided(
         candidate=described(sides[0]),
         reference=described(sides[1]) if len(sides) > 1 else "",
         scored_by=scoring.title,
-        planned_calls=planned_calls,
+        planned_calls=options.repeats * len(sides) * len(asked),
         costs=costs,
         fallen=tuple(sorted(run.fallen, key=lambda fallen: fallen.weight, reverse=True)),
         failures=run.failures,

@@ -48,8 +48,9 @@ def values(found):
 
 def quiet(verdicts, *, alert=False):
     """Traffic of the route that is quiet."""
-    traffic = QuietTraffic.of(verdicts)
-    traffic.alert = alert
+    traffic = QuietTraffic(alert=alert)
+    for verdict in verdicts:
+        traffic.add(verdict)
     return {"support": traffic}
 
 
