@@ -96,12 +96,6 @@ def test_pairs_that_nobody_rated_may_be_losses_of_their_segment():
     assert segment.worse.lower < -0.4 < 0.4 < segment.worse.upper
 
 
-def test_a_candidate_that_loses_must_not():
-    found = figures((400, PAIR), (100, WORSE), (20, BETTER))
-    assert (found.candidate_side.places.worse, found.candidate_side.places.better) == (100, 20)
-    assert found.measures["worse"].value == pytest.approx(80 / 520)
-
-
 OF_A, OF_B = (replace(PAIR, client=client) for client in "ab")
 MOVED = replace(PAIR, rewording=replace(PAIR.rewording, candidate_moved=True))
 # Its answer moves when it is asked again just as often as when the question is reworded.

@@ -72,14 +72,6 @@ def test_rounds_that_nobody_rated_are_not_within_a_limit():
     assert compare("general", held[:200], other, limit=0.1, categories=1).more_fragile == "no"
 
 
-def test_a_noisy_model_is_not_called_fragile():
-    """Half of the answers move under a rewording, and half when the same prompt is sent again."""
-    found = figures(trials("x." * 100, ".x" * 100))
-
-    assert found.points.value == 0
-    assert found.standing != "over"
-
-
 def test_a_model_that_answers_differently_each_time_is_not_called_robust():
     """Where every resend moves, no rewording could move the answer any more often."""
     found = figures(trials("x" * 60, "x" * 60))
@@ -101,6 +93,7 @@ def test_the_steadier_of_two_equally_fragile_models_is_not_more_fragile():
     assert -0.1 <= found.difference.lower <= found.difference.upper <= 0.1
     still, fragile = trials("." * 200, "." * 200), trials("x." * 100, "." * 200, arm=SECOND)
     assert compare("general", still, fragile, limit=0.1, categories=1).more_fragile == "second"
+    assert compare("general", fragile, still, limit=0.1, categories=1).more_fragile == "first"
 
 
 def test_standing_follows_the_interval_and_not_the_value():
@@ -141,15 +134,6 @@ def test_a_constant_answer_has_no_sensitivity():
     assert sensitivity(trials("." * 20, "." * 20)).upper < 0.5
     assert sensitivity(trials("x" * 20, "." * 20)).lower > 0.5
     assert sensitivity([]) is None
-
-
-def test_the_more_fragile_of_two_is_named_only_beyond_chance():
-    """One model moves in every round and the other never; then both alike."""
-    fragile, steady = trials("x" * 60, "." * 60), trials("." * 60, "." * 60, arm=SECOND)
-
-    assert compare("general", fragile, steady, limit=0.1, categories=1).more_fragile == "first"
-    alike = trials("x" * 60, "." * 60, arm=SECOND)
-    assert compare("general", fragile, alike, limit=0.1, categories=1).difference.value == 0
 
 
 def test_words_are_ranked_by_how_often_their_change_moved_the_answer():

@@ -274,10 +274,3 @@ def test_what_is_exported_can_be_imported_elsewhere(run, store, tmp_path, monkey
     for golden in store.select(active=False):
         assert there.history(golden.id) == store.history(golden.id)
     assert len(there.select(active=False)) == 3
-
-
-def test_a_folder_without_a_store_is_not_made(tmp_path):
-    """Looking into the wrong folder leaves nothing there."""
-    result = run_command("goldens", "list", "--data-dir", str(tmp_path / "wrong"), code=2)
-    assert "there is no store in" in result.output
-    assert not (tmp_path / "wrong").exists()
