@@ -332,10 +332,13 @@ log_options = together(
 """Options of a command that runs until it is stopped."""
 
 
-def _default(section: type[Section], name: str) -> str:
-    """Return the default of a setting, as the help of its option states it."""
-    value = section.model_fields[name].default
-    return f"[default: {value:g}]" if isinstance(value, float) else f"[default: {value}]"
+def _setting_option(
+    name: str, section: type[Section], field: str, said: str, metavar: str | None = None
+) -> Decorator:
+    """Return an option that overrides a setting; it has the setting's type, and its help says the default."""
+    value = section.model_fields[field].default
+    default = f"{value:g}" if isinstance(value, float) else value
+    return click.option(name, type=type(value), metavar=metavar, help=f"{said}  [default: {default}]")
 
 
 _upstream_option = click.option(
@@ -343,22 +346,12 @@ _upstream_option = click.option(
 )
 _config_option = file_option("--config", "Settings file (YAML); options override it.")
 _listen_options = together(
-    click.option(
-        "--host",
-        metavar="ADDRESS",
-        help=f"Address to listen on for applications.  {_default(Listen, 'host')}",
-    ),
-    click.option(
-        "--port", type=int, help=f"Port for applications; 0 picks a free one.  {_default(Listen, 'port')}"
-    ),
-    click.option(
-        "--processes", type=int, metavar="N", help=f"Data-plane processes.  {_default(Listen, 'processes')}"
-    ),
+    _setting_option("--host", Listen, "host", "Address to listen on for applications.", "ADDRESS"),
+    _setting_option("--port", Listen, "port", "Port for applications; 0 picks a free one."),
+    _setting_option("--processes", Listen, "processes", "Data-plane processes.", "N"),
 )
-_console_option = click.option(
-    "--admin-port",
-    type=int,
-    help=f"Port for console, API and metrics; 0 picks a free one.  {_default(Access, 'port')}",
+_console_option = _setting_option(
+    "--admin-port", Access, "port", "Port for console, API and metrics; 0 picks a free one."
 )
 # A proxy or worker serves no port unless asked: several of them share a machine.
 _metrics_option = click.option(
@@ -368,24 +361,13 @@ _data_dir_option = file_option("--data-dir", "Data folder.  [default: ./evenkeel
 _redis_option = click.option(
     "--redis-url", metavar="URL", help="Redis with queue and verdicts, instead of the data folder."
 )
-_sampling_option = click.option(
-    "--sampling-rate",
-    type=float,
-    metavar="SHARE",
-    help=f"Share of requests to replay, 0 to 1.  {_default(Route, 'sampling_rate')}",
+_sampling_option = _setting_option(
+    "--sampling-rate", Route, "sampling_rate", "Share of requests to replay, 0 to 1.", "SHARE"
 )
 _scoring_options = together(
-    click.option(
-        "--budget-usd",
-        type=float,
-        metavar="USD",
-        help=f"Daily budget for replays.  {_default(BudgetSettings, 'usd_per_day')}",
-    ),
-    click.option(
-        "--budget-tokens",
-        type=int,
-        metavar="N",
-        help=f"Daily token budget for replays.  {_default(BudgetSettings, 'tokens_per_day')}",
+    _setting_option("--budget-usd", BudgetSettings, "usd_per_day", "Daily budget for replays.", "USD"),
+    _setting_option(
+        "--budget-tokens", BudgetSettings, "tokens_per_day", "Daily token budget for replays.", "N"
     ),
     click.option(
         "--judge",

@@ -184,17 +184,11 @@ def try_all(
     return previews
 
 
-class _RunCache:
+class _RunCache(dict[str, bytes]):
     """A `Cache` for one run."""
 
-    def __init__(self) -> None:
-        self._bodies: dict[str, bytes] = {}
-
-    def get(self, key: str) -> bytes | None:
-        return self._bodies.get(key)
-
     def put(self, key: str, body: bytes) -> None:
-        self._bodies[key] = body
+        self[key] = body
 
 
 async def written(
