@@ -76,9 +76,13 @@ def golden_list(sources: ConsoleSources, chosen: Mapping[str, str | None], numbe
         # A link for each value of a filter; the other filters stay as they are chosen.
         filters[name] = []
         for label, value in options.items():
-            href = links.goldens_link(**{**chosen, name: value})
+            href = links.list_link("goldens", **{**chosen, name: value})
             filters[name].append(FilterLink(label, href, chosen[name] == value))
-    further = links.goldens_link(**chosen, page=str(number + 1)) if len(goldens_listed) > start + ROWS else ""
+    further = (
+        links.list_link("goldens", **chosen, page=str(number + 1))
+        if len(goldens_listed) > start + ROWS
+        else ""
+    )
     return Page(
         "Goldens · evenkeel",
         rows=goldens_listed[start : start + ROWS],
@@ -86,7 +90,7 @@ def golden_list(sources: ConsoleSources, chosen: Mapping[str, str | None], numbe
         count=len(goldens_listed),
         filters=filters,
         narrowed=bool(chosen["route"] or chosen["task"]),
-        start_href=links.goldens_link(**chosen) if start else "",
+        start_href=links.list_link("goldens", **chosen) if start else "",
         next_href=further,
         question=lambda golden: one_line(question(prompt_text(golden.request)), _QUESTION_CHARS),
         answer=lambda golden: one_line(golden.answer.shown, _ANSWER_CHARS),
@@ -222,7 +226,7 @@ def golden_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Control
 
     @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def changed(request: AnyRequest, data: Form) -> Response[bytes]:
-        return see_other(links.golden_link(_changed(sources, request, fields_of(data)).id))
+        return see_other(links.page_link("goldens", _changed(sources, request, fields_of(data)).id))
 
     # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/goldens", route_handlers=[listed, changed]), one]

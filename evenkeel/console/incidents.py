@@ -307,7 +307,7 @@ def incident_handlers(
     @post("/incidents/{incident:str}", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def decided(request: AnyRequest, incident: PathText, data: Form) -> Response[bytes]:
         decision = _decide(sources, request, known(incident), fields_of(data))
-        return see_other(f"{links.incident_link(decision.incident)}?decided=1")
+        return see_other(f"{links.page_link('incidents', decision.incident)}?decided=1")
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(request: AnyRequest, limit: Limit = 100) -> Response[bytes]:

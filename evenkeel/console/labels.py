@@ -81,7 +81,7 @@ def feedback_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
                 title="Nothing to rate",
                 text="No trial has a rating yet, or all are labelled, or their texts are no longer kept.",
             )
-        return see_other(f"{links.verdict_link(verdict_id)}?blind=1")
+        return see_other(f"{links.page_link('verdicts', verdict_id)}?blind=1")
 
     @post("/feedback", sync_to_thread=True, guards=[own_pages_only], needs="labeller")
     def said(request: AnyRequest, data: Form) -> Response[bytes]:
@@ -89,7 +89,7 @@ def feedback_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
             label = say(sources, visitor_of(request), fields_of(data))
         except LabelError as error:
             raise HTTPException(f"Nothing was stored: {error}.", status_code=400) from error
-        return see_other(f"{links.verdict_link(label.verdict_id)}#feedback")
+        return see_other(f"{links.page_link('verdicts', label.verdict_id)}#feedback")
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(route: QueryText = None, limit: Limit = 500) -> Response[bytes]:

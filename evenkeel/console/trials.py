@@ -237,14 +237,14 @@ def trials_page(sources: ConsoleSources, chosen: TrialFilter, before: int | None
         options=filter_options(sources, chosen),
         rows=trial_rows(sources.log, shown),
         orders=[
-            FilterLink("worst first", links.trials_link(**chosen.parts(order="")), worst),
-            FilterLink("newest first", links.trials_link(**chosen.parts(order="newest")), not worst),
+            FilterLink("worst first", links.list_link("trials", **chosen.parts(order="")), worst),
+            FilterLink("newest first", links.list_link("trials", **chosen.parts(order="newest")), not worst),
         ],
         ranked=len(page.trials) if worst else 0,
         first=before is None,
-        start_href=links.trials_link(**parts),
-        next_href=links.trials_link(**parts | older) if older else "",
-        newest_href=links.trials_link(**chosen.parts(order="newest")),
+        start_href=links.list_link("trials", **parts),
+        next_href=links.list_link("trials", **parts | older) if older else "",
+        newest_href=links.list_link("trials", **chosen.parts(order="newest")),
         narrowed={name: value for name, value in parts.items() if value and name != "order"},
         empty=not sources.log.latest(1),
     )
@@ -259,7 +259,7 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
         chosen, before = TrialFilter.of(query), _place(query)
         # Addresses are passed on, so they hold nothing that means nothing.
         if any(not value for value in query.values()):  # a form without script sends every field
-            return see_other(links.trials_link(**chosen.parts()))
+            return see_other(links.list_link("trials", **chosen.parts()))
         shown = trials_page(sources, chosen, before)
         return renderer.response("trials.html", page=shown)
 
