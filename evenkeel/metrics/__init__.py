@@ -1,7 +1,7 @@
 """Metrics: how similar two answers are, and whether their quality changed.
 
-`tasks` (what the answers are for) → `identity`, `heuristic`, `judge` (what is equal, how near the rest is,
-what it means) → `quality` (what else changed) → `scoring` (the two-stage `Judgement`).
+`tasks` (what the answers are for) → `identity`, `similarity`, `judge` (what is equal, how near the rest
+is, what it means) → `quality` (what else changed) → `scoring` (the two-stage `Judgement`).
 
 `registry` names every metric, ours and those of other packages.
 

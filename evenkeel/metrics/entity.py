@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from evenkeel.core.verdict import Failure
+from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.assignment import MOST_CELLS, best_assignment
-from evenkeel.metrics.identity import is_empty
+from evenkeel.metrics.identity import is_empty, plain
 from evenkeel.metrics.protocol import About
+from evenkeel.metrics.quality.measurement import RuleQuality
 from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.structured.json import find_json
 from evenkeel.metrics.structured.reading import Structure, fences, read_structure
@@ -24,7 +25,7 @@ from evenkeel.metrics.structured.tree import Tree, UnreadableError, flat
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.core.pair import Format, Pair
+    from evenkeel.core.pair import Answer, Format, Pair
 
 
 Schema = Mapping[str, frozenset[str]]
@@ -146,9 +147,7 @@ class SlotMatch:
             tool call, "no_slots" if none can be read from the reference, "too_large" or "too_deep".
         Source: Entity Match, section 4.2 of the enterprise perturbation paper.
         """
-        schema = {}
-        for name, choices in read_schema(pair.context).items():
-            schema[_key(pair, name)] = choices
+        schema = _schema_of(pair)
         read = _read(pair)
         if isinstance(read, UnreadableError):
             return Failure(self.name, self.version, read.reason, str(read))
@@ -232,6 +231,10 @@ def _key(pair: Pair, name: str) -> str:
     return name if pair.wanted.format is None else slot_key(name)
 
 
+def _schema_of(pair: Pair) -> Schema:
+    return {_key(pair, name): choices for name, choices in read_schema(pair.context).items()}
+
+
 def _read(pair: Pair) -> tuple[list[AnswerSlot], list[AnswerSlot]] | UnreadableError:
     if is_empty(pair.reference) and is_empty(pair.candidate):
         return UnreadableError("no_text", "Neither answer has text.")
@@ -273,3 +276,47 @@ def _slots(tree: Tree) -> Iterator[AnswerSlot]:
 def _filled(key: str, value: Tree) -> Iterator[AnswerSlot]:
     for item in value if isinstance(value, tuple) else (value,):
         yield AnswerSlot(key, flat(item))
+
+
+class SameSlots(RuleQuality):
+    """Quality of an extraction that needs no judge. Values that are worded otherwise are left to one."""
+
+    name: ClassVar[str] = "slot_match"
+    version: ClassVar[int] = 3
+
+    def measure_now(self, pair: Pair) -> QualityScore | None:
+        """Return the agreement of the slots, on the scale "agreement".
+
+        Returns: 1 = both answers fill the same slots with the same values, by the rule of identity; below 1
+            = a slot whose choices the prompt's schema fixes has another one: the share of the slots that are
+            alike. None if neither is so: free values may say the same in other words.
+        """
+        asked = pair.wanted.format
+        left, right = _values(pair, pair.reference, None), _values(pair, pair.candidate, asked)
+        if not left or not right:
+            return None
+        names = left.keys() | right.keys()
+        alike = []
+        for name in names:
+            if left.get(name) == right.get(name):
+                alike.append(name)
+        if len(alike) == len(names):
+            return QualityScore(self.name, self.version, 1.0, 1.0, "agreement")
+        schema = _schema_of(pair)
+        for name in left.keys() & right.keys():
+            choices = schema.get(name, frozenset())
+            chosen = {*left[name], *right[name]}
+            # A value that is no choice may be one in other words.
+            if name not in alike and chosen <= choices:
+                return QualityScore(self.name, self.version, 1.0, len(alike) / len(names), "agreement")
+        return None
+
+
+def _values(pair: Pair, answer: Answer, wanted: Format | None) -> dict[str, list[str]]:
+    """Return the values of an answer's slots by key; empty if it has none that can be read."""
+    slots = read_slots(answer.text, wanted)
+    values: dict[str, list[str]] = {}
+    if isinstance(slots, list):
+        for key, same in _by_key(_keyed(pair, slots)).items():
+            values[key] = [plain(slot.value) for slot in same]
+    return values

@@ -6,11 +6,12 @@ import asyncio
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import NOTHING, Spend, total
+from evenkeel.core.languages import base_tag, told_apart
 from evenkeel.core.verdict import DECIDED_BY, INTERNAL_ERROR, STAGES, Failure, Judgement
-from evenkeel.metrics.heuristic import measure
+from evenkeel.metrics.entity import SlotMatch
 from evenkeel.metrics.identity import IDENTITY, identical, is_empty
 from evenkeel.metrics.judge.group import GroupRater
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeNoise, JudgeRater
@@ -18,8 +19,12 @@ from evenkeel.metrics.obedience import ignored
 from evenkeel.metrics.protocol import SCALE, Rating
 from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.quality.measurement import measure_all
-from evenkeel.metrics.similarity.likeness import likeness
+from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
+from evenkeel.metrics.similarity.likeness import Likeness, likeness
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import flat
 from evenkeel.metrics.tasks import Task, find_task
+from evenkeel.metrics.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,13 +33,72 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Scorer, Stage
     from evenkeel.metrics.judge.client import Judge
-    from evenkeel.metrics.protocol import Rater
+    from evenkeel.metrics.protocol import Metric, Rater
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.quality.measurement import PairQuality
 
 log = logging.getLogger("evenkeel")
 
 _SAME, _OTHER = max(SCALE), min(SCALE)
+
+
+# Comparison of the parts that an answer is made of, on every pair of a task.
+_PARTS: Final[dict[Task, Metric]] = {Task.WORKFLOW: WorkflowSteps(), Task.SLOT_FILLING: SlotMatch()}
+
+
+def measure(pair: Pair, language_of: LanguageOf | None = None) -> Rating:
+    """Measure how close the answers of a pair are.
+
+    Args:
+        pair: Two answers that are neither identical nor empty.
+        language_of: Tells a text's language.
+
+    Returns: a `Rating` whose outcome is None, with its similarity, and among its details the scores behind
+        that; or a `Failure` "cross_language" where the variant asked for a language and the reference is not
+            certainly in it: answers in two languages cannot be compared in words.
+    """
+    wanted = pair.wanted.language
+    have_words = all(any(map(str.isalpha, side.text)) for side in (pair.reference, pair.candidate))
+    if wanted is not None and have_words:
+        spoken = language_of(pair.reference.text) if language_of else None
+        if spoken is None or told_apart(spoken, base_tag(wanted)):
+            gap = f"{wanted} was asked for, and the reference may be in another language."
+            return Rating(Failure("heuristic_rater", 8, "cross_language", gap))
+    wording = _wording(pair)
+    closeness = likeness(wording.reference.text, wording.candidate.text)
+    scores = {Likeness.name: closeness}
+    if pair.task in _PARTS:
+        parts = _PARTS[Task(pair.task)].score(pair)
+        if not isinstance(parts, Failure):
+            scores[_PARTS[Task(pair.task)].name] = parts
+            # Which steps or slots there are says more than their words.
+            closeness = (closeness + parts) / 2
+    if wording.reference.tool_calls or wording.candidate.tool_calls:
+        calls = ToolCalls().score(wording)
+        if not isinstance(calls, Failure):
+            scores[ToolCalls.name] = calls
+            has_text = wording.reference.text.strip() and wording.candidate.text.strip()
+            closeness = (closeness + calls) / 2 if has_text else calls
+    return Rating(
+        None,
+        "Not identical; only a judge can tell.",
+        scores | {DECIDED_BY: float(STAGES.index("unsure"))},
+        similarity=closeness,
+    )
+
+
+def _wording(pair: Pair) -> Pair:
+    """Return the pair with data replaced by its values if the two formats differ, so that content counts."""
+    structures = read_structure(pair.reference.text), read_structure(pair.candidate.text, pair.wanted.format)
+    formats = []
+    for side in structures:
+        formats.append(side.format if isinstance(side, Structure) else "free")
+    if formats[0] == formats[1] or not {"json", "yaml", "xml", "html"}.intersection(formats):
+        return pair
+    sides = []
+    for answer, side in zip((pair.reference, pair.candidate), structures, strict=True):
+        sides.append(replace(answer, text=flat(side.tree)) if isinstance(side, Structure) else answer)
+    return replace(pair, reference=sides[0], candidate=sides[1])
 
 
 def no_expense(answers_chars: int, context_chars: int, task: Task) -> Spend:  # noqa: ARG001 - an estimate

@@ -21,12 +21,12 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.metrics.entity import read_schema, read_slots
-from evenkeel.metrics.heuristic import measure
 from evenkeel.metrics.judge.prompts import marked, unforgeable_tag
 from evenkeel.metrics.judge.rendering import render
 from evenkeel.metrics.judge.reply import read_ruling
 from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.registry import heuristics
+from evenkeel.metrics.scoring import measure
 from evenkeel.metrics.structured.reading import fences, read_structure
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.metrics.workflow.reading import read_workflow

@@ -17,9 +17,10 @@ from evenkeel.core.verdict import (
     Failure,
     stage_of,
 )
+from evenkeel.metrics import scoring
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.measurement import EachSide
-from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer
+from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, measure
 from evenkeel.metrics.tasks import Task
 from tests.cases import cases
 
@@ -220,19 +221,36 @@ def test_an_exception_spoils_the_pair_that_it_is_about(monkeypatch, where, paid)
 
 
 def test_scoring_leaves_the_event_loop_alone(monkeypatch):
-    import evenkeel.metrics.heuristic as module  # noqa: PLC0415 - patched where it is used
-
     threads = []
-    original = module.likeness
+    original = scoring.likeness
 
     def noted(*given):
         threads.append(threading.current_thread())
         return original(*given)
 
-    monkeypatch.setattr(module, "likeness", noted)
+    monkeypatch.setattr(scoring, "likeness", noted)
     cheap(GOOD, VAGUE)
     assert threads
     assert threading.main_thread() not in threads
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "wanted", "expected"),
+    [
+        ("The client is fixed", "Der Client geht", "de", "cross_language"),
+        ("Yes, restarted.", "Ja, neu gestartet.", "de", "cross_language"),
+        ("The client is fixed", "Der Client geht", None, None),
+        ("Er hat sich erholt", "Er hat sich gut erholt", "de", None),
+        ("42 %", "43 %", "de", None),
+    ],
+)
+def test_an_answer_in_the_language_asked_for_is_compared_with_no_other_one(
+    reference, candidate, wanted, expected
+):
+    """Unless the reference is certainly in that language; numbers alone are comparable."""
+    pair = Pair(Answer(reference), Answer(candidate), "", None, AnswerForm(language=wanted))
+    outcome = measure(pair, lambda text: "de" if " sich " in text else None).outcome
+    assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected
 
 
 _TEXT = st.text(st.sampled_from('ab1 .(){}":,*_\n\u00df\u3042'), max_size=40)

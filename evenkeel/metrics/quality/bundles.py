@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.metrics.entity import SameSlots
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, prompts_of, rubric_prompt
 from evenkeel.metrics.protocol import SCALE
 from evenkeel.metrics.quality.measurement import EachSide
-from evenkeel.metrics.quality.slots import SameSlots
 from evenkeel.metrics.quality.workflow_steps import StepsKept
 from evenkeel.metrics.tasks import Task, nearest, task_named
 from evenkeel.metrics.tool_calls import SameCalls

@@ -10,7 +10,6 @@ from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.json_rouge import JsonRouge, json_rouge
 from evenkeel.lab.metrics.json_similarity import JsonSimilarity
 from evenkeel.lab.metrics.value_alignment import ValuePair, align, canonical_key
-from evenkeel.metrics.assignment import best_assignment
 from evenkeel.metrics.obedience import is_valid
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, UnreadableError, flat, scalar
@@ -89,19 +88,6 @@ def test_no_text_breaks_the_search(text, wanted):
 
 
 # --- assignment and alignment
-
-
-@given(st.integers(1, 6), st.integers(1, 6), st.randoms(use_true_random=False))
-def test_the_assignment_is_as_good_as_the_reference_implementation(rows, columns, rng):
-    """The sum of likeness is scipy's, every row and column is used once, the shorter side wholly."""
-    optimize = pytest.importorskip("scipy.optimize")
-    table = [[rng.choice((0.0, 0.25, rng.random())) for _ in range(columns)] for _ in range(rows)]
-    pairs = best_assignment(table)
-    best = optimize.linear_sum_assignment(table, maximize=True)
-    assert sum(table[r][c] for r, c in pairs) == pytest.approx(
-        sum(table[r][c] for r, c in zip(*best, strict=True))
-    )
-    assert len({r for r, _ in pairs}) == len({c for _, c in pairs}) == len(pairs) == min(rows, columns)
 
 
 @pytest.mark.parametrize("key", ["Error code", "error_code", "errorCode", "ERROR-CODE", " error  code "])

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
-from evenkeel.metrics.heuristic import measure
 from evenkeel.metrics.quality.bundles import BUNDLES, WORKFLOW_QUALITIES
 from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
+from evenkeel.metrics.scoring import measure
 from evenkeel.metrics.tasks import Task
 
 STEPS = (
