@@ -73,6 +73,19 @@ def prometheus(folder, config):
 
 
 @contextlib.contextmanager
+def served(handler):
+    """Serves HTTP by a handler class, in threads of its own; gives its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextlib.contextmanager
 def receiver(status=200, keep=lambda post, body: body, read=json.loads):
     """Answers every message that is posted with a status; gives its address and what was kept of each."""
     messages = []
@@ -87,15 +100,8 @@ def receiver(status=200, keep=lambda post, body: body, read=json.loads):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/", messages
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(Receiver) as url:
+        yield f"{url}/", messages
 
 
 def installed(pytestconfig, tmp_path_factory, name, folder, command):

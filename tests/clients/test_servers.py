@@ -20,6 +20,7 @@ from tests.clients.recording import RecordingUpstream, recording
 from tests.clients.scripted import WORDS, Scripted, sent
 from tests.kit.certificates import Authority
 from tests.kit.relaying import Running, running, settings_file
+from tests.services import served
 
 pytestmark = pytest.mark.system
 
@@ -94,14 +95,8 @@ def asgi(implementation):
 @contextlib.contextmanager
 def ancient():
     """The HTTP/1.0 server; yields its port."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ancient) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join(240)
+    with served(Ancient) as url:
+        yield int(url.rpartition(":")[2])
 
 
 class Servers(NamedTuple):

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+
+from tests.services import served
 
 TEXT = "It clicks, and copying a file takes longer every day."
 PIECES = ("It clicks, and copying", " a file takes longer every day.")
@@ -75,11 +76,5 @@ def peers():
         def log_message(self, *_):
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), PeerHandler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", bodies
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(PeerHandler) as url:
+        yield url, bodies
