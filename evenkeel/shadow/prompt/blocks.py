@@ -271,9 +271,7 @@ class _Scanner:
         text = self._text[document.start : document.end]
         if CLOSED.search(text[-LONGEST_ANNOUNCEMENT:]):
             return document.end
-        blanks = []
-        for match in BLANK_LINES.finditer(text.rstrip()):
-            blanks.append(match.end())
+        blanks = [match.end() for match in BLANK_LINES.finditer(text.rstrip())]
         bounds = [*blanks, len(text)]
         for start, end in pairwise(bounds):
             if orders(text[start:end]):
@@ -292,8 +290,9 @@ class _Scanner:
             new = _Stretch("text", new.start, new.end)  # one item is no list
         last = stretches[-1] if stretches else None
         if last is not None and text[new.start].isspace():
-            word = _first_mark(text, new.start, new.end)
-            line = text.rfind("\n", new.start, word) + 1 or new.start
+            blanks = LINE_START.match(text, new.start, new.end)
+            assert blanks is not None  # the pattern matches anywhere
+            line = text.rfind("\n", new.start, blanks.end()) + 1 or new.start
             last = stretches[-1] = _Stretch(last.type, last.start, line)
             new = _Stretch(new.type, line, new.end)
         if new.start == new.end:
@@ -317,9 +316,7 @@ class _Scanner:
             self._blank = True
             return
         match = LINE.match(self._text, at, end)
-        rule = match.lastgroup if match is not None else None
-        if match is not None:
-            rule = next((name for name in RULES if match[name] is not None), None)
+        rule = match and next((name for name in RULES if match[name] is not None), None)
         if rule in {None, "asks", "label"} and says_form(self._text, at, end):
             rule = "says"
         before = self._open
@@ -333,11 +330,10 @@ class _Scanner:
         self._blank = False
 
     def _read(self, rule: str | None, match: re.Match[str] | None, at: int, end: int) -> None:
-        if match is None or rule is None:
-            if rule == "says":
-                self._output(at, end)
-            else:
-                self._prose(at, end)
+        if rule == "says":
+            self._output(at, end)
+        elif match is None or rule is None:
+            self._prose(at, end)
         elif rule in {"fence", "quotes"}:
             self._delimiter(rule, match, end)
         elif rule == "tag":
@@ -346,8 +342,6 @@ class _Scanner:
             self._item(at)
         elif rule in {"output", "pair"}:
             self._pair_or_output(match[rule], rule, at, end)
-        elif rule == "says":
-            self._output(at, end)
         elif rule == "examples":
             self._begin("examples", at, labelled=True, opens=True)
         elif rule == "document":
@@ -474,12 +468,6 @@ class _Scanner:
         if at > self._open.start:
             self._found.append((self._open.type, self._open.start))
         self._open = _Open(kind, at, labelled=labelled, opens=opens)
-
-
-def _first_mark(text: str, start: int, end: int) -> int:
-    while start < end and text[start].isspace():
-        start += 1
-    return start
 
 
 def _blank(text: str, stretch: _Stretch) -> bool:

@@ -132,13 +132,6 @@ class Layout:
                 return False
         return True
 
-    def is_rearranged(self, order: Sequence[int]) -> bool:
-        """Return whether an order does more than to put alike groups into another order among themselves."""
-        runs: list[int] = []
-        for group in range(len(self.groups)):
-            runs.append(runs[-1] if runs and self.are_alike(group - 1, group) else group)
-        return [runs[group] for group in order] != runs
-
     def _runs(self, part: Part, order: Sequence[int]) -> int:
         runs = 0
         is_inside = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby, permutations
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.rewordings import Category, Rewording
@@ -42,7 +42,7 @@ class Positional(PerturbationBase):
     def __init__(self, by: Literal["rule", "rewriter"] = "rule") -> None:
         """Set who says which parts may move."""
         self.by: Final = by
-        self.version = 12 if by == "rule" else 13
+        self.version = 14 if by == "rule" else 15
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant with parts in another order, as `Perturbation.apply`; severity means nothing to it.
@@ -155,7 +155,10 @@ class Reordering(Positional):
 
 
 class MixedMoves(Positional):
-    """Does at least two of the other positional changes, one after the other."""
+    """Does at least two of the other positional changes, one after the other.
+
+    Two may come to the same as one of them alone.
+    """
 
     name = "positional.mixed"
     rewording = Rewording(CATEGORY, phrase="several moved parts", order=40)
@@ -164,37 +167,19 @@ class MixedMoves(Positional):
     def moved(
         self, view: PromptView, layouts: Sequence[Layout], rng: random.Random
     ) -> PromptView | NotApplicable:
-        """Implement `Positional`: other layouts take part where one alone offers too little."""
+        """Implement `Positional`: each change that applies to what the ones before it have made."""
         changed, done = view, set[str]()
         for layout in rng.sample(layouts, len(layouts)):
-            now, kinds = self._moved_twice(layout, rng)
-            if kinds:
-                changed = laid_out(changed, layout, now)
-                done |= kinds
+            now = list(range(len(layout.groups)))
+            for kind in rng.sample(self.parts, len(self.parts)):
+                orders = kind.orders(layout, now, rng)
+                if orders:
+                    now = rng.choice(orders)
+                    done.add(kind.name)
+            changed = laid_out(changed, layout, now)
         if len(done) < _FEWEST or changed.text == view.text:
             return NotApplicable("too_few_changes")
         return changed
-
-    def _moved_twice(self, layout: Layout, rng: random.Random) -> tuple[list[int], set[str]]:
-        """Return an order that two kinds have made, and their names; that of one if no two apply."""
-        before = list(range(len(layout.groups)))
-        moves = {kind: kind.orders(layout, before, rng) for kind in self.parts}
-        # Two moves may undo each other, or come to the same as one.
-        single = [before, *moves[self.parts[0]], *moves[self.parts[1]]]
-        pairs = list(permutations(self.parts, _FEWEST))
-        for first, second in rng.sample(pairs, len(pairs)):
-            now = rng.choice(moves[first] or [before])
-            orders: list[list[int]] = []
-            for order in second.orders(layout, now, rng):
-                if order not in single and layout.is_rearranged(order):
-                    orders.append(order)
-            if moves[first] and orders:
-                return rng.choice(orders), {first.name, second.name}
-        movable = [kind for kind in self.parts if moves[kind]]
-        if not movable:
-            return before, set()
-        kind = rng.choice(movable)
-        return rng.choice(moves[kind]), {kind.name}
 
 
 _BOUND: Final = NotApplicable("bound")
