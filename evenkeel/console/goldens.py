@@ -210,7 +210,7 @@ def golden_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Control
         name = golden_id.removeprefix("/")
         history = sources.goldens.history(name)
         if not history:
-            return renderer.not_found("Golden not found", "There is no golden of this id.")
+            raise NotFoundException(detail="There is no golden of this id.")
         newest = history[-1]
         return renderer.response(
             "golden.html",

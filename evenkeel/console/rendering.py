@@ -201,10 +201,6 @@ class Renderer:
         """Respond with a whole page."""
         return Response(self.page(template, **values), status_code=status_code, media_type=MediaType.HTML)
 
-    def not_found(self, title: str, text: str) -> Response[bytes]:
-        """Respond with a page that says what was not found."""
-        return self.response("message.html", 404, title=title, text=text)
-
 
 RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
 """Names of the levels of the similarity scale."""

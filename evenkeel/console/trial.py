@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from litestar import Response, get
+from litestar.exceptions import NotFoundException
 
 from evenkeel.console import diffs
 from evenkeel.console.access import form_token, visitor_of
@@ -233,7 +234,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
     def page(request: AnyRequest, verdict_id: PathText, blind: QueryText = None) -> Response[bytes]:
         verdict = sources.log.find(verdict_id.removeprefix("/"))
         if verdict is None:
-            return renderer.not_found("Trial not found", "There is no trial with this id in the log.")
+            raise NotFoundException(detail="There is no trial with this id in the log.")
         # Texts are pruned before verdicts, so a trial may be there without them.
         texts, others = texts_of(sources.log, verdict.id), siblings(sources.log, verdict)
         evidence, control = texts.evidence, _control_of(sources.log, others)

@@ -15,6 +15,7 @@ from evenkeel.metrics.quality.bundles import bundles_by, custom_prompt
 from evenkeel.metrics.tasks import task_named
 from evenkeel.settings import SettingsError
 from evenkeel.settings.scoring import SLACK_TOKEN_VARIABLE
+from evenkeel.settings.types import secret
 from evenkeel.shadow.original import StatedTemplate
 from evenkeel.shadow.perturbations import by_name, catalogue
 
@@ -90,11 +91,12 @@ def addresses(settings: Settings) -> dict[str, str]:
 
 def slack_token(settings: Settings) -> str:
     """Return the token for the Slack channel of the settings; "" without a channel. Raises: ValueError."""
-    if settings.alerts.slack_channel and not settings.alerts.slack_token:
+    token = secret(SLACK_TOKEN_VARIABLE)
+    if settings.alerts.slack_channel and not token:
         raise ValueError(
             f"the variable {SLACK_TOKEN_VARIABLE} is empty; slack_channel needs a bot's token there"
         )
-    return settings.alerts.slack_token
+    return token
 
 
 def check(settings: Settings, where: str) -> None:

@@ -20,6 +20,8 @@ from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.runtime import choices, replays
 from evenkeel.settings import SettingsError
+from evenkeel.settings.server import SCORES_KEY_VARIABLE
+from evenkeel.settings.types import secret
 from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
@@ -245,7 +247,9 @@ class Instruments:
         """Load what takes seconds in a thread; needs an event loop for the connections."""
         prices, tally, spans = replays.budgeted_prices(settings), Tally(), open_spans(settings)
         asked = settings.telemetry.scores
-        scores = ScorePoster(asked.service, str(asked.url), asked.key, tally) if asked else None
+        scores = (
+            ScorePoster(asked.service, str(asked.url), secret(SCORES_KEY_VARIABLE), tally) if asked else None
+        )
         # Any price loads the public list, which would block everything else later.
         await asyncio.to_thread(prices.usd, "gpt-4o", 1, 1)
         budget = RouteBudget(stores.ledger, "", "judge")

@@ -14,6 +14,8 @@ from evenkeel.monitor.notify.services import (
     Webhook,
 )
 from evenkeel.runtime.choices import addresses, slack_token
+from evenkeel.settings.scoring import PAGERDUTY_KEY_VARIABLE, TEAMS_URL_VARIABLE, WEBHOOK_SECRET_VARIABLE
+from evenkeel.settings.types import secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,16 +64,16 @@ def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]
     """Yield the services of the settings; `announce` gets a line for those that cannot be used."""
     alert = settings.alerts
     if alert.webhook:
-        yield Webhook(alert.webhook, alert.webhook_secret)
+        yield Webhook(alert.webhook, secret(WEBHOOK_SECRET_VARIABLE))
     if alert.slack_channel:
         try:
             yield Slack(slack_token(settings), alert.slack_channel)
         except ValueError as error:
             announce(f"[evenkeel] no notifications by Slack: {error}; everything else goes on")
-    if alert.teams_url:
-        yield Teams(alert.teams_url)
-    if alert.pagerduty_key:
-        yield PagerDuty(alert.pagerduty_key)
+    if teams_url := secret(TEAMS_URL_VARIABLE):
+        yield Teams(teams_url)
+    if pagerduty_key := secret(PAGERDUTY_KEY_VARIABLE):
+        yield PagerDuty(pagerduty_key)
     try:
         urls = addresses(settings)
     except ValueError as error:

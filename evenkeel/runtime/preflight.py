@@ -181,7 +181,7 @@ def redis_notes(settings: Settings) -> list[str]:
             f"storage.redis.url: prompts and answers travel unencrypted to {others[0]}; write rediss://, "
             f"and name authorities of your own in {TRUST_VARIABLE}"
         )
-    if redis.password is None and not os.environ.get(CERT_VARIABLE):
+    if not os.environ.get(PASSWORD_VARIABLE) and not os.environ.get(CERT_VARIABLE):
         notes.append(
             f"redis: {others[0]} is used with no password, so whoever reaches it reads prompts and changes "
             f"verdicts and spend; set one, in the variable {PASSWORD_VARIABLE}"

@@ -19,6 +19,8 @@ from evenkeel.core.budget import Budget
 from evenkeel.core.challenge import CHALLENGERS
 from evenkeel.core.exchange import QueueBounds
 from evenkeel.settings import SettingsError, load
+from evenkeel.settings.storage import PASSWORD_VARIABLE, SENTINEL_PASSWORD_VARIABLE
+from evenkeel.settings.types import secret
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.budget import SharedCostTracker
@@ -183,10 +185,10 @@ class RedisStores(DocumentStores):
         self._store = RedisStore(
             RedisPlace(
                 url=redis.url,
-                password=redis.password,
+                password=secret(PASSWORD_VARIABLE) or None,
                 sentinels=tuple(redis.sentinels),
                 sentinel_master=redis.sentinel_master or "",
-                sentinel_password=redis.sentinel_password,
+                sentinel_password=secret(SENTINEL_PASSWORD_VARIABLE) or None,
                 cluster=redis.cluster,
                 prefix=redis.prefix,
                 replicas=redis.replicas,

@@ -6,7 +6,6 @@ the provider that has them already, with the key that replays use there.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 from urllib.parse import urlsplit
@@ -118,26 +117,6 @@ class Alerts(Section):
     """Variables with addresses of other services, all that apprise knows. Needs the extra `notify`."""
     console_url: HttpUrl | None = None
     """Address at which people reach the console; messages link there."""
-
-    @property
-    def webhook_secret(self) -> str:
-        """Secret that signs the posts to the webhook; "" if there is none."""
-        return os.environ.get(WEBHOOK_SECRET_VARIABLE, "")
-
-    @property
-    def slack_token(self) -> str:
-        """Token of the Slack bot; "" if there is none."""
-        return os.environ.get(SLACK_TOKEN_VARIABLE, "")
-
-    @property
-    def teams_url(self) -> str:
-        """Address of the Teams workflow; "" if there is none."""
-        return os.environ.get(TEAMS_URL_VARIABLE, "")
-
-    @property
-    def pagerduty_key(self) -> str:
-        """Routing key of the PagerDuty integration; "" if there is none."""
-        return os.environ.get(PAGERDUTY_KEY_VARIABLE, "")
 
 
 def default_judge(routes: Sequence[Route], replays: ReplaySettings) -> JudgeSettings | None:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, model_validator
 from evenkeel.core import network
 from evenkeel.core.endpoint import Upstream
 from evenkeel.logs import Format, Level
-from evenkeel.settings.types import HttpUrl, Port, Section, Variable, check_extra
+from evenkeel.settings.types import HttpUrl, Port, Section, Variable, check_extra, secret
 from evenkeel.stores.audit_log import is_name
 
 Role = Literal["scraper", "viewer", "labeller", "approver", "admin"]
@@ -250,22 +250,22 @@ class Access(Section):
         return None if self.tls is None else self.tls.context()
 
     @property
-    def token(self) -> str | None:
-        """The admin token, None if there is none."""
-        return os.environ.get(ADMIN_TOKEN_VARIABLE) or None
+    def token(self) -> str:
+        """The admin token; "" if there is none."""
+        return secret(ADMIN_TOKEN_VARIABLE)
 
     @property
-    def session_key(self) -> str | None:
-        """Key that encrypts cookies; None if it is made at the first start.
+    def session_key(self) -> str:
+        """Key that encrypts cookies; "" if it is made at the first start.
 
         All monitors behind one address need the same one.
         """
-        return os.environ.get(SESSION_KEY_VARIABLE) or None
+        return secret(SESSION_KEY_VARIABLE)
 
     @property
     def asks(self) -> bool:
         """Tell whether everybody needs a token or a login that the settings name."""
-        return self.token is not None or bool(self.people) or self.login is not None
+        return bool(self.token) or bool(self.people) or self.login is not None
 
     @property
     def makes_tokens(self) -> bool:
@@ -293,9 +293,9 @@ class Access(Section):
         Raises: ValueError that names the variable or the file.
         """
         tokens = []
-        if self.token is not None:
+        if self.token:
             tokens.append(_long_enough(self.token, f"the variable {ADMIN_TOKEN_VARIABLE}"))
-        if self.session_key is not None:
+        if self.session_key:
             _long_enough(self.session_key, f"the variable {SESSION_KEY_VARIABLE}")
         for person in self.people:
             if (token := person.token) is not None:
@@ -327,11 +327,6 @@ class Scores(Section):
     """Service whose score API is called."""
     url: HttpUrl
     """Address of the service, without a path of its API."""
-
-    @property
-    def key(self) -> str:
-        """The key; "" if there is none."""
-        return os.environ.get(SCORES_KEY_VARIABLE, "")
 
 
 class Telemetry(Section):

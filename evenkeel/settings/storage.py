@@ -64,16 +64,6 @@ class Redis(Section):
             raise ValueError("a Cluster looks after itself: set cluster, or sentinels and replicas")
         return self
 
-    @property
-    def password(self) -> str | None:
-        """Password in the variable; None if it is empty."""
-        return os.environ.get(PASSWORD_VARIABLE) or None
-
-    @property
-    def sentinel_password(self) -> str | None:
-        """Password of the Sentinels in the variable; None if it is empty."""
-        return os.environ.get(SENTINEL_PASSWORD_VARIABLE) or None
-
 
 class MonitorSection(Section):
     """Name of a monitor, where several share a Redis."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from importlib.util import find_spec
 from typing import Annotated, Final, get_args
@@ -44,6 +45,11 @@ def variable_name(name: str) -> str:
             "is not the name of an environment variable; a credential belongs into the variable, not here"
         )
     return name
+
+
+def secret(variable: str) -> str:
+    """Return the credential in an environment variable; "" if there is none."""
+    return os.environ.get(variable, "")
 
 
 Port = Annotated[int, Field(ge=0, le=65535)]
