@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
     from evenkeel.core.verdict import Failure, Judgement, QualityScore
-    from evenkeel.metrics.judge import Judge
-    from evenkeel.metrics.judge.endpoint import Endpoint
+    from evenkeel.metrics.judge import Endpoint, Judge
     from evenkeel.metrics.pairs import PairError, score_pairs
     from evenkeel.metrics.protocol import About
     from evenkeel.metrics.registry import MetricEntry, UnknownMetricError, heuristics, metric, metrics
@@ -50,8 +49,7 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
     _HOMES = {
         "core.pair": ("Answer", "Pair", "ToolCall", "AnswerForm"),
         "core.verdict": ("Failure", "Judgement", "QualityScore"),
-        "metrics.judge": ("Judge",),
-        "metrics.judge.endpoint": ("Endpoint",),
+        "metrics.judge": ("Endpoint", "Judge"),
         "metrics.pairs": ("PairError", "score_pairs"),
         "metrics.protocol": ("About",),
         "metrics.registry": ("MetricEntry", "UnknownMetricError", "heuristics", "metric", "metrics"),

@@ -18,8 +18,8 @@ from evenkeel.core.verdict import (
     stage_of,
 )
 from evenkeel.metrics import scoring
+from evenkeel.metrics.judge import JudgedQuality
 from evenkeel.metrics.protocol import Rating
-from evenkeel.metrics.quality.measurement import EachSide
 from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, measure
 from evenkeel.metrics.tasks import Task
 from tests.cases import cases
@@ -43,6 +43,7 @@ class PlantedRater:
     version: int = 4
     tokens: int = 10
     seen: list[tuple[str, str]] = field(default_factory=list)
+    measure = JudgedQuality.measure
 
     async def rate_all(self, pairs):
         return [await self.rate(pair) for pair in pairs]
@@ -60,7 +61,7 @@ BAD_SCHEMA = Failure("planted", 4, "bad_schema")
 
 
 def scored(rating, faithfulness, completeness):
-    measures = {Task.CHAT: (EachSide(faithfulness), EachSide(completeness))}
+    measures = {Task.CHAT: (faithfulness, completeness)}
     scorer = TwoStageScorer("judge", PlantedRater({"b": rating}), measures)
     return asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context")))
 
@@ -95,7 +96,7 @@ def test_below_three_both_answers_go_through_every_metric(rating):
 def test_a_rating_alone_asks_for_no_quality():
     """A shifted pair costs no more than its rating where only that is wanted."""
     quality = PlantedRater({})
-    scorer = TwoStageScorer("judge", PlantedRater({"b": 1}), {Task.CHAT: (EachSide(quality),)})
+    scorer = TwoStageScorer("judge", PlantedRater({"b": 1}), {Task.CHAT: (quality,)})
     judgement = asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context"), qualities=False))
     assert (judgement.rating, judgement.quality, judgement.spent.tokens) == (1, (), 10)
     assert quality.seen == []
@@ -211,7 +212,7 @@ def test_an_exception_spoils_the_pair_that_it_is_about(monkeypatch, where, paid)
     known = {text: outcomes[text] for text in ("one", "two", "three")}
     rater = PlantedRater(known if where == "rating" else outcomes)
     quality = PlantedRater(known if where == "measuring" else outcomes)
-    scorer = TwoStageScorer("judge", rater, {Task.CHAT: (EachSide(quality),)})
+    scorer = TwoStageScorer("judge", rater, {Task.CHAT: (quality,)})
     pairs = [Pair(Answer("one"), Answer(text), "context") for text in ("two", "odd", "three")]
     before, odd, behind = asyncio.run(scorer.score_all(pairs))
     assert before.rating == behind.rating == 2

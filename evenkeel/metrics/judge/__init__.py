@@ -6,9 +6,8 @@ protocols that the heuristics share, one rating out of several calls, some pairs
 pairs of an exchange in one call).
 """
 
-from evenkeel.metrics.judge.client import Judge
-from evenkeel.metrics.judge.prompts import rubric_prompt
+from evenkeel.metrics.judge.client import Endpoint, Judge
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeRater
 from evenkeel.metrics.judge.reply import Reply
 
-__all__ = ["Judge", "JudgeRater", "JudgedQuality", "Reply", "rubric_prompt"]
+__all__ = ["Endpoint", "Judge", "JudgeRater", "JudgedQuality", "Reply"]

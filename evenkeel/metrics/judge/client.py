@@ -16,7 +16,9 @@ from evenkeel.core.budget import SCORING_BUDGET
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.chat import ChatRequest
+from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.faults import Fault
+from evenkeel.llm.price import free
 from evenkeel.metrics.judge.prompts import PROBE, reminded
 from evenkeel.metrics.judge.reply import GroupReply, Reply, Ruling, read_ruling, read_rulings
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.core.cache import Cache
     from evenkeel.llm.chat import Completion
-    from evenkeel.llm.client import ModelClient
+    from evenkeel.llm.price import Price
     from evenkeel.metrics.judge.prompts import Question
 
 
@@ -87,6 +89,25 @@ LONGEST_CHARS: Final = 300_000
 """Most characters of a question, about 75,000 tokens of English."""
 # Failures that a reminder of the reply format may cure. A refusal is final.
 _REPAIRABLE: Final = frozenset({"empty", "bad_schema", "out_of_scale"})
+
+
+class Endpoint(ModelClient):
+    """Model behind an OpenAI-compatible server, for use without a proxy; see `docs/api.md`."""
+
+    def __init__(
+        self, *, base_url: str, model: str, api_key: str = "", timeout_s: float = 60.0, price: Price = free
+    ) -> None:
+        """Build the client; nothing is sent.
+
+        Args:
+            base_url: Up to and including the version, e.g. "https://api.openai.com/v1".
+            model: Name as the server knows it.
+            api_key: Sent as a bearer token. "" for servers that need none.
+            timeout_s: Limit for each attempt as a whole.
+            price: Cost of the tokens; default free.
+        """
+        served = Model(base_url=base_url, name=model, api_key=api_key, timeout_s=timeout_s)
+        super().__init__(served, price=price)
 
 
 class Judge:

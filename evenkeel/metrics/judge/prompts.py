@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 # Digits of the tag in the markers. An answer cannot guess them, so it cannot close the marker.
 _TAG_DIGITS = 16
 _FIELD = re.compile(r"\{[a-z_]+\}")
-_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_RATER = "You rate one quality of an answer by a given scale, as a careful human reader would."
 REFERENCE: Final = "REFERENCE ANSWER"
 CANDIDATE: Final = "CANDIDATE ANSWER"
 # Most steps of a scale that are listed; a longer one without gaps is named by its ends.
@@ -175,42 +173,6 @@ def reminded(question: Question) -> Question:
     reminder = _WORDING["reminder"].format(steps=_spoken(question.scale))
     again = ObservedMessage(last.role, f"{last.content}\n\n{reminder}")
     return replace(question, messages=(*before, again))
-
-
-def rubric_prompt(name: str, description: str, scale_texts: Mapping[int, str], *, version: int = 1) -> Prompt:
-    """Return a prompt for one quality of an answer, from a rubric in words.
-
-    Args:
-        name: Label of the metric, snake_case.
-        description: What to look at, in whole sentences. It is the prompt's own text: trusted words of
-            whoever runs the judge, never those of a model or a user.
-        scale_texts: What each rating means, best as one sentence each; a higher rating is better. What
-            the two-stage score adds up needs the ratings 1, 2 and 3.
-        version: To be raised with every change of the words.
-
-    Raises: ValueError naming what is missing or malformed.
-    """
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"a rubric's name is a snake_case word such as politeness, not {name!r}")
-    if not description.strip():
-        raise ValueError(f"the rubric {name} has no description")
-    if len(scale_texts) < 2:  # noqa: PLR2004 - less is no scale
-        raise ValueError(f"the scale of the rubric {name} has fewer than two ratings")
-    empty = []
-    for rating, text in scale_texts.items():
-        if not text.strip():
-            empty.append(rating)
-    if empty:
-        raise ValueError(f"the rubric {name} does not say what {empty[0]} means")
-    steps = tuple(sorted(scale_texts))
-    lines = []
-    for step in reversed(steps):
-        lines.append(f"{step} - {' '.join(scale_texts[step].split())}")
-    question = (
-        f'Rate the answer in one respect: "{name.replace("_", " ")}".\n\n{description.strip()}\n\n'
-        "Nothing else that is good or bad about the answer matters here."
-    )
-    return Prompt(name, version, _RATER, question, "\n".join(["Scale:", *lines]), steps)
 
 
 def sendable(text: str) -> str:

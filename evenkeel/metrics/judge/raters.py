@@ -14,11 +14,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.pair import draw
-from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED, JUDGED_TOGETHER, Failure
+from evenkeel.core.verdict import (
+    JUDGED_AGAIN,
+    JUDGED_ALONE,
+    JUDGED_SWAPPED,
+    JUDGED_TOGETHER,
+    Failure,
+    QualityScore,
+)
 from evenkeel.metrics.judge.prompts import CANDIDATE, REFERENCE, SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.judge.rendering import render, shortened
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import Rating
+from evenkeel.metrics.quality.measurement import QualityMeasurement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -176,7 +184,7 @@ class JudgeRater(Asking):
 
 
 class JudgedQuality(Asking):
-    """Metric that asks a judge for one quality of one answer. It never sees the other answer of the pair."""
+    """Quality that a judge rates on each answer alone, on 1–3. It changed if the two ratings differ."""
 
     labels = ("REQUEST", "ANSWER")
 
@@ -189,6 +197,21 @@ class JudgedQuality(Asking):
     def version(self) -> int:
         """Version of the prompt."""
         return self._prompt.version
+
+    async def measure(self, pair: Pair) -> QualityMeasurement:
+        """Rate the reference, then the candidate; if the former fails, the latter is not asked for.
+
+        One after the other, because both questions begin with the request: by then a provider has cached it.
+        """
+        reference = await self.rate(pair.reference, pair.context)
+        if not isinstance(before := reference.outcome, int):
+            return QualityMeasurement(before, reference.spent)
+        candidate = await self.rate(pair.candidate, pair.context)
+        after = candidate.outcome
+        return QualityMeasurement(
+            QualityScore(self.name, self.version, before, after) if isinstance(after, int) else after,
+            reference.spent.plus(candidate.spent),
+        )
 
     async def rate(self, answer: Answer, context: str) -> Rating:
         """Return the judge's rating of the answer against its request.

@@ -6,14 +6,14 @@ The prompts of the judged qualities are in `prompts.toml`; an application's own 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.metrics.entity import SameSlots
-from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, prompts_of, rubric_prompt
+from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, Prompt, prompts_of
 from evenkeel.metrics.protocol import SCALE
-from evenkeel.metrics.quality.measurement import EachSide
 from evenkeel.metrics.quality.workflow_steps import StepsKept
 from evenkeel.metrics.tasks import Task, nearest, task_named
 from evenkeel.metrics.tool_calls import SameCalls
@@ -21,8 +21,7 @@ from evenkeel.metrics.tool_calls import SameCalls
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from evenkeel.metrics.judge.prompts import Prompt
-    from evenkeel.metrics.quality.measurement import PairQuality, QualityMetric
+    from evenkeel.metrics.quality.measurement import PairQuality
 
 _PROMPTS: Final = prompts_of(__package__)
 
@@ -30,6 +29,8 @@ RESERVED: Final = frozenset(
     ("similarity", "probe", "faithfulness", "completeness", "relevance", "citations", "conciseness")
 )
 """Names of qualities that an application's own may not have."""
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_RATER: Final = "You rate one quality of an answer by a given scale, as a careful human reader would."
 # The name becomes a label of series.
 _LONGEST_NAME: Final = 40
 # Versions of described qualities begin here, out of reach of the built-in ones.
@@ -45,15 +46,15 @@ class Bundle:
     by_rule: tuple[PairQuality, ...] = ()
     """Qualities measured with and without a judge."""
 
-    def measures(self, judged: Callable[[Prompt], QualityMetric] | None = None) -> tuple[PairQuality, ...]:
+    def measures(self, judged: Callable[[Prompt], PairQuality] | None = None) -> tuple[PairQuality, ...]:
         """Return the qualities to measure, in order.
 
         Args:
-            judged: Makes a metric of a prompt, e.g. `partial(JudgedQuality, judge)`; None = no judge.
+            judged: Makes a quality of a prompt, e.g. `partial(JudgedQuality, judge)`; None = no judge.
         """
         if judged is None:
             return self.by_rule
-        return tuple(EachSide(judged(prompt)) for prompt in self.judged) + self.by_rule
+        return tuple(map(judged, self.judged)) + self.by_rule
 
 
 WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),)
@@ -156,6 +157,8 @@ def custom_prompt(name: str, description: str, scale: Mapping[int, str]) -> Prom
 
     Raises: ValueError naming the quality and what is wrong with it.
     """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"a quality's name is a snake_case word such as politeness, not {name!r}")
     if name in RESERVED:
         raise ValueError(f"the quality {name!r} is built in; choose another name")
     if len(name) > _LONGEST_NAME:
@@ -163,7 +166,20 @@ def custom_prompt(name: str, description: str, scale: Mapping[int, str]) -> Prom
     if tuple(sorted(scale)) != SCALE:
         steps = ", ".join(map(str, sorted(scale))) or "nothing"
         raise ValueError(f"the quality {name!r} must say what 3, 2 and 1 mean; it says {steps}")
-    texts = [name, " ".join(description.split()), *(" ".join(scale[step].split()) for step in SCALE)]
+    texts = [name, " ".join(description.split())]
+    lines = ["Scale:"]
+    for step in SCALE:
+        meaning = " ".join(scale[step].split())
+        if not meaning:
+            raise ValueError(f"the quality {name!r} does not say what {step} means")
+        texts.append(meaning)
+        lines.insert(1, f"{step} - {meaning}")
+    if not description.strip():
+        raise ValueError(f"the quality {name!r} has no description")
     digest = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).digest()
     version = _FIRST_VERSION + int.from_bytes(digest[:4], "big") // 4
-    return rubric_prompt(name, description, scale, version=version)
+    question = (
+        f'Rate the answer in one respect: "{name.replace("_", " ")}".\n\n{description.strip()}\n\n'
+        "Nothing else that is good or bad about the answer matters here."
+    )
+    return Prompt(name, version, _RATER, question, "\n".join(lines))

@@ -1,6 +1,6 @@
 """Qualities of a pair: their protocol, their measurement on both answers, and all of them at once.
 
-A judge rates each answer alone (`EachSide`); a `RuleQuality` compares the two.
+A judge rates each answer alone (`JudgedQuality`); a `RuleQuality` compares the two.
 """
 
 from __future__ import annotations
@@ -16,30 +16,7 @@ from evenkeel.core.verdict import Failure, QualityScore
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.pair import Answer, Pair
-    from evenkeel.metrics.protocol import Rating
-
-
-class QualityMetric(Protocol):
-    """Metric that rates one answer on 1–3, 3 = best. Judged metrics share it."""
-
-    @property
-    def name(self) -> str:
-        """Label of the score."""
-        ...
-
-    @property
-    def version(self) -> int:
-        """Version, raised whenever the same answer may be rated differently than before."""
-        ...
-
-    async def rate(self, answer: Answer, context: str) -> Rating:
-        """Rate an answer against the text of the prompt it answers.
-
-        Never raises for what an answer, a model or a network can do: that is a `Failure` in the
-        rating's outcome.
-        """
-        ...
+    from evenkeel.core.pair import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +33,7 @@ class QualityMeasurement:
 
 
 class PairQuality(Protocol):
-    """Measure of whether a quality changed within a pair: all that the second stage of the score needs.
-
-    A `QualityMetric` becomes one by `EachSide`.
-    """
+    """Measure of whether a quality changed within a pair: all that the second stage of the score needs."""
 
     @property
     def name(self) -> str:
@@ -74,38 +48,6 @@ class PairQuality(Protocol):
     async def measure(self, pair: Pair) -> QualityMeasurement:
         """Measure both answers. Never raises for what an answer, a model or a network can do."""
         ...
-
-
-class EachSide:
-    """Quality that rates each answer alone, on 1–3. It changed if the two ratings differ."""
-
-    def __init__(self, metric: QualityMetric) -> None:
-        self._metric = metric
-
-    @property
-    def name(self) -> str:
-        """Name of the metric."""
-        return self._metric.name
-
-    @property
-    def version(self) -> int:
-        """Version of the metric."""
-        return self._metric.version
-
-    async def measure(self, pair: Pair) -> QualityMeasurement:
-        """Rate the reference, then the candidate; if the former fails, the latter is not asked for.
-
-        One after the other, because both questions begin with the request: by then a provider has cached it.
-        """
-        reference = await self._metric.rate(pair.reference, pair.context)
-        if not isinstance(before := reference.outcome, int):
-            return QualityMeasurement(before, reference.spent)
-        candidate = await self._metric.rate(pair.candidate, pair.context)
-        after = candidate.outcome
-        return QualityMeasurement(
-            QualityScore(self.name, self.version, before, after) if isinstance(after, int) else after,
-            reference.spent.plus(candidate.spent),
-        )
 
 
 class RuleQuality(ABC):

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.judge import JudgeRater, rubric_prompt
+from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.judge.prompts import (
     COMPLETENESS,
     FAITHFULNESS,
     SIMILARITY,
     unforgeable_tag,
 )
+from evenkeel.metrics.quality.bundles import custom_prompt
 from tests.cases import cases
 from tests.llm.scripted import said
 from tests.metrics.judge.scripted_judge import run
@@ -68,7 +69,7 @@ def taken_apart(question):
     return read(system, user)
 
 
-POLITENESS = rubric_prompt("politeness", "Is the tone civil?", {3: "Civil.", 2: "Curt.", 1: "Rude."})
+POLITENESS = custom_prompt("politeness", "Is the tone civil?", {3: "Civil.", 2: "Curt.", 1: "Rude."})
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())

@@ -13,9 +13,10 @@ from evenkeel.metrics.judge.prompts import (
     COMPLETENESS,
     FAITHFULNESS,
     SIMILARITY,
-    rubric_prompt,
+    Prompt,
     unforgeable_tag,
 )
+from evenkeel.metrics.quality.bundles import custom_prompt
 from tests.cases import cases
 
 CASES = cases(__file__)
@@ -64,12 +65,12 @@ def test_prompts_state_scale_output_and_data_rule(prompt):
     assert "text {with} braces" in user
 
 
-def test_a_rubric_in_words_becomes_a_prompt():
+def test_a_quality_in_words_becomes_a_prompt():
     """Description, scale from the best down, its own ratings in the output form, and a version."""
     scale = {3: "Civil throughout.", 1: "Rude.", 2: "Curt\n  in places."}
-    prompt = rubric_prompt("tone_of_voice", " Is the tone {civil}? ", scale, version=4)
+    prompt = custom_prompt("tone_of_voice", " Is the tone {civil}? ", scale)
     question = prompt.fill({"REQUEST": "r", "ANSWER": "a"})
-    assert question.prompt_version == prompt.prompt_version == "tone_of_voice@4"
+    assert question.prompt_version == prompt.prompt_version
     assert question.scale == (1, 2, 3)
     user = question.messages[1].content
     assert user.startswith('Rate the answer in one respect: "tone of voice".\n\nIs the tone {civil}?\n\n')
@@ -80,15 +81,10 @@ def test_a_rubric_in_words_becomes_a_prompt():
 @pytest.mark.parametrize(("steps", "spoken"), CASES["scales"])
 def test_the_output_form_names_the_ratings_of_the_scale(steps, spoken):
     """The judge is told which numbers of a scale count, and only those do."""
-    question = rubric_prompt("tone", "Is it civil?", dict.fromkeys(steps, "So.")).fill({"ANSWER": "a"})
+    prompt = Prompt("tone", 1, "You rate.", "Is it civil?", "Scale:", tuple(steps))
+    question = prompt.fill({"ANSWER": "a"})
     assert spoken in question.messages[1].content
     assert question.scale == tuple(steps)
-
-
-@pytest.mark.parametrize(("name", "description", "scale_texts", "said"), CASES["refused rubrics"])
-def test_a_rubric_that_lacks_something_is_refused(name, description, scale_texts, said):
-    with pytest.raises(ValueError, match=said):
-        rubric_prompt(name, description, scale_texts)
 
 
 def test_the_words_of_the_built_in_prompts_belong_to_their_versions():
