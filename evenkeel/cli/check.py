@@ -37,15 +37,8 @@ from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import as_chat, read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
 from evenkeel.release.check.report import as_junit, as_run, document, nothing_because
-from evenkeel.release.check.service import (
-    OPENAI,
-    CheckRequest,
-    ModelAt,
-    judge_beside,
-    kinds_by_category,
-    make_check,
-    model_at,
-)
+from evenkeel.release.check.run import OPENAI, CheckRequest, ModelAt, judge_beside, model_at
+from evenkeel.release.check.service import kinds_by_category, make_check
 from evenkeel.release.kit.arguments import (
     InputError,
     check_writable,
@@ -202,7 +195,7 @@ def _confirm(request: CheckRequest, max_usd: float | None, *, confirmed: bool) -
 
 def _run(request: CheckRequest, err: Console) -> CheckOutcome:
     try:
-        with progress("checking", "rounds", request.options.rounds, err) as made:
+        with progress("checking", "rounds", request.rounds, err) as made:
             return make_check(request, progress=made.add)
     except sqlite3.Error as error:
         raise CommandFailedError(f"the journal {request.journal} cannot be written ({error})") from error
@@ -231,18 +224,18 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
             raise InputError(f"--against-prompt {other}: must have as many prompts as {source}")
     first = _model(options, prompts[FIRST], stack)
     models = {FIRST: first}
-    names: dict[str, str] = {}
+    titles: dict[str, str] = {}
     if options["against"]:
         models[SECOND] = _second(options, first)
         prompts[SECOND] = prompts[FIRST]
     elif options["against_prompt"]:
         models[SECOND] = first
-        names = {FIRST: source, SECOND: str(options["against_prompt"])}
+        titles = {FIRST: source, SECOND: str(options["against_prompt"])}
     judge = _judge(options, first)
     return CheckRequest(
         prompts=prompts,
         models=models,
-        names=names,
+        titles=titles,
         source=source,
         kinds=kinds_by_category(
             words(options["perturbations"]), chain(*prompts.values()), rewriter=judge is not None

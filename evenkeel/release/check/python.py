@@ -15,14 +15,8 @@ from evenkeel.core.figures import listing
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_prompts
-from evenkeel.release.check.service import (
-    CheckRequest,
-    ModelAt,
-    judge_beside,
-    kinds_by_category,
-    make_check,
-    model_at,
-)
+from evenkeel.release.check.run import CheckRequest, ModelAt, judge_beside, model_at
+from evenkeel.release.check.service import kinds_by_category, make_check
 from evenkeel.release.kit.arguments import words
 
 if TYPE_CHECKING:

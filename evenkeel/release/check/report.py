@@ -13,7 +13,7 @@ from evenkeel.core.rewordings import why_untried
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
 from evenkeel.release.check.figures import ERROR_RATE, FIRST, fragile_words
-from evenkeel.release.check.service import SIMULATED
+from evenkeel.release.check.run import SIMULATED
 from evenkeel.release.kit.charts import Point, dot_plot
 from evenkeel.release.kit.document import (
     Bullets,
@@ -55,14 +55,14 @@ _TONES: Final[dict[str, Tone]] = {"within": "better", "over": "worse", "unknown"
 
 def document(outcome: CheckOutcome) -> Document:
     """Return the outcome as a document."""
-    options = outcome.options
+    request = outcome.request
     sections: list[ReportSection] = []
-    for arm, name in options.models.items():
+    for arm, name in request.names.items():
         figures, picture = outcome.arms[arm], _picture(outcome, arm)
         blocks: list[Block] = [_similarity_table(figures), picture]
-        if options.judge:
+        if request.judge:
             blocks = [_content_table(figures), picture, _kinds(outcome, arm)]
-        title = f"Rewordings: {name}" if len(options.models) > 1 else "Rewordings"
+        title = f"Rewordings: {name}" if len(request.names) > 1 else "Rewordings"
         sections.append(ReportSection(title, tuple(blocks), key=f"rewordings-{arm}", about=_about(outcome)))
     if outcome.comparisons:
         sections.append(_compared(outcome))
@@ -75,7 +75,7 @@ def document(outcome: CheckOutcome) -> Document:
         sections.append(_words(words))
     sections.append(ReportSection("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),), key="notes"))
     return Document(
-        title=f"How fragile is {options.source or 'this prompt'}?",
+        title=f"How fragile is {request.source or 'this prompt'}?",
         kind="check",
         headline=headline(outcome),
         sections=tuple(sections),
@@ -86,14 +86,14 @@ def headline(outcome: CheckOutcome) -> str:
     """Return the most important finding in one or two sentences."""
     if outcome.nothing_measured:
         return f"Nothing was measured: {nothing_because(outcome)}."
-    if not outcome.options.judge:
+    if not outcome.request.judge:
         return f"{NO_JUDGE[0].upper()}{NO_JUDGE[1:]}."
     parts = []
-    for arm, name in outcome.options.models.items():
+    for arm, name in outcome.request.names.items():
         parts.append(f"{name}: {_said(outcome.arms[arm])}")
     text = f"{'. '.join(parts)}."
     if outcome.switch is not None:
-        text = f"{_switch(outcome, *outcome.options.models.values())} {text}"
+        text = f"{_switch(outcome, *outcome.request.names.values())} {text}"
     return " ".join((text, *_reservations(outcome)))
 
 
@@ -102,13 +102,13 @@ def _reservations(outcome: CheckOutcome) -> Iterator[str]:
     if outcome.broke_off:
         yield f"The check broke off: {outcome.stopped}."
     blind = []
-    for arm, name in outcome.options.models.items():
+    for arm, name in outcome.request.names.items():
         if ignores_the_question(outcome, arm):
             blind.append(name)
     if blind:
         verb = "reacts" if len(blind) == 1 else "react"
         yield f"{listing(blind)} hardly {verb} to another question: robustness says little here."
-    for arm, name in outcome.options.models.items():
+    for arm, name in outcome.request.names.items():
         if any(figures.is_blind for figures in outcome.arms[arm]):
             yield (
                 f"{name} answers the same prompt differently nearly every time, which hides what a "
@@ -144,7 +144,7 @@ def _label(name: str) -> str:
 
 def _limit(outcome: CheckOutcome) -> str:
     """The limit in points, as it was typed."""
-    return number(100 * outcome.options.limit, 1).removesuffix(".0")
+    return number(100 * outcome.request.limit, 1).removesuffix(".0")
 
 
 def _about(outcome: CheckOutcome) -> str:
@@ -245,7 +245,7 @@ def _picture(outcome: CheckOutcome, arm: str) -> Picture:
 
 
 def _compared(outcome: CheckOutcome) -> ReportSection:
-    first, second = outcome.options.models.values()
+    first, second = outcome.request.names.values()
     names = {
         "first": f"{first} is more fragile",
         "second": f"{second} is more fragile",
@@ -319,7 +319,7 @@ def ignores_the_question(outcome: CheckOutcome, arm: str) -> bool:
 
 
 def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
-    for arm, name in outcome.options.models.items():
+    for arm, name in outcome.request.names.items():
         estimate = outcome.sensitivity[arm]
         if estimate is None:
             why = "it needs a judge and a question that can be changed"
@@ -396,10 +396,10 @@ def _words(words: list[PromptWord]) -> ReportSection:
 
 
 def _basis(outcome: CheckOutcome) -> Iterator[str]:
-    options, costs = outcome.options, outcome.costs.total
-    judged = f"rated by the judge {options.judge}" if options.judge else NO_JUDGE
+    request, costs = outcome.request, outcome.costs.total
+    judged = f"rated by the judge {request.rater}" if request.judge else NO_JUDGE
     yield f"{count(outcome.rounds, 'round')} in {duration(outcome.duration_s)}; {judged}."
-    besides = " besides the judge's" if options.judge else ""
+    besides = " besides the judge's" if request.judge else ""
     # Where no price is known, nobody knows the cost.
     cost = f", {usd(costs.usd)}" if costs.usd else ""
     yield (
@@ -417,7 +417,7 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
             f"{count(cut, 'trial')} with an answer that was cut off: raise its length limit, for example "
             """--parameters '{"max_tokens": 2000}'."""
         )
-    if any(name.startswith(SIMULATED) for name in options.models.values()):
+    if any(name.startswith(SIMULATED) for name in request.names.values()):
         yield "A simulated model says nothing about a real one: it calls no tool, and keeps to no schema."
     if outcome.stopped:
         yield f"Stopped before all was settled: {outcome.stopped}."
@@ -426,8 +426,8 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
 
 def as_json(outcome: CheckOutcome) -> str:
     """Return the outcome as JSON: every figure with its interval and number of rounds."""
-    options, models = outcome.options, []
-    for arm, name in options.models.items():
+    request, models = outcome.request, []
+    for arm, name in request.names.items():
         models.append(
             {
                 "arm": arm,
@@ -440,9 +440,9 @@ def as_json(outcome: CheckOutcome) -> str:
     figures_json: dict[str, Any] = {
         "schema": SCHEMA,
         "evenkeel": VERSION,
-        "prompt": options.source,
-        "limit": options.limit,
-        "judge": options.judge or None,
+        "prompt": request.source,
+        "limit": request.limit,
+        "judge": request.rater or None,
         "rounds": outcome.rounds,
         "settled": outcome.settled,
         "over": outcome.is_over,
@@ -476,7 +476,7 @@ def result_lines(outcome: CheckOutcome) -> list[ResultLine]:
     """Return a line for each category of each model."""
     failures = {"over": "over_limit", "unknown": "not_known"}
     lines = []
-    for arm, name in outcome.options.models.items():
+    for arm, name in outcome.request.names.items():
         for each in outcome.arms[arm]:
             said = standing_text(each)
             # A pipeline must not fail for what does not apply to its prompt.
@@ -489,14 +489,14 @@ def result_lines(outcome: CheckOutcome) -> list[ResultLine]:
 
 def as_run(outcome: CheckOutcome) -> ReleaseRun:
     """Return the outcome as the console lists it."""
-    options = outcome.options
+    request = outcome.request
     standing: Standing = "over" if outcome.is_over else "within" if outcome.settled else "unknown"
     return ReleaseRun(
         id=uuid4().hex,
         at=time.time(),
         kind="check",
-        subject=options.source,
-        beside=listing(tuple(options.models.values())),
+        subject=request.source,
+        beside=listing(tuple(request.names.values())),
         standing=standing,
         verdict=_WORDS_FOR[standing],
         headline=headline(outcome),
@@ -512,7 +512,7 @@ def as_junit(outcome: CheckOutcome) -> str:
     return junit(
         "evenkeel check",
         result_lines(outcome),
-        properties={"model": outcome.options.models[FIRST], "limit": f"{outcome.options.limit:g}"},
+        properties={"model": outcome.request.names[FIRST], "limit": f"{outcome.request.limit:g}"},
         output=headline(outcome),
         duration_s=outcome.duration_s,
     )

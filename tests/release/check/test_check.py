@@ -15,7 +15,7 @@ from evenkeel.cli.main import main
 from evenkeel.core.errors import UserError
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.rounds import VariantMaker
-from evenkeel.release.check.service import ModelAt
+from evenkeel.release.check.run import ModelAt
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.prompt import CHAT
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt

@@ -21,7 +21,7 @@ from evenkeel.release.check.figures import (
 )
 from evenkeel.release.check.report import as_json, standing_text
 from evenkeel.release.check.rounds import RoundResult
-from evenkeel.release.check.run import CheckOptions, run_check
+from evenkeel.release.check.run import CheckRequest, ModelAt, run_check
 from evenkeel.release.kit.cost import Costs
 
 
@@ -149,7 +149,14 @@ def test_words_are_ranked_by_how_often_their_change_moved_the_answer():
     assert [(word.word, word.moved, word.trials) for word in ranked] == [("refund", 4, 4)]
 
 
-CATEGORIES = ("general", "positional", "format", "multilingual")
+PLANNED = CheckRequest(
+    prompts={FIRST: [None]},
+    models={FIRST: ModelAt("planted", "")},
+    kinds=dict.fromkeys(("general", "positional", "format", "multilingual"), ()),
+    judge=ModelAt("planted", ""),
+    limit=0.1,
+    rounds=300,
+)
 WORDS = ("please", "refund", "order", "today")
 
 
@@ -176,18 +183,16 @@ class SimulatedRounds:
 @pytest.mark.parametrize("noise", [0.05, 0.5])
 def test_a_model_at_its_noise_is_hardly_ever_called_over_the_limit(noise):
     """None of eight checks of a model without planted fragility is over, and none names words."""
-    options = CheckOptions(models={FIRST: "planted"}, categories=CATEGORIES, rounds=60, judge="planted")
+    short = replace(PLANNED, rounds=60)
     for seed in range(8):
-        outcome = asyncio.run(run_check(options, SimulatedRounds(noise, 0.0, seed), Costs()))
+        outcome = asyncio.run(run_check(short, SimulatedRounds(noise, 0.0, seed), Costs()))
         assert not outcome.is_over
         assert json.loads(as_json(outcome))["words"] == []
 
 
 def test_planted_fragility_is_found_and_its_category_named():
     """Forty points in one category at five percent noise: over there and nowhere else, in few rounds."""
-    options = CheckOptions(models={FIRST: "planted"}, categories=CATEGORIES, rounds=300, judge="planted")
-
-    outcome = asyncio.run(run_check(options, SimulatedRounds(0.05, 0.4, 1), Costs()))
+    outcome = asyncio.run(run_check(PLANNED, SimulatedRounds(0.05, 0.4, 1), Costs()))
 
     standings = {found.category: found.standing for found in outcome.arms[FIRST]}
     assert standings.pop("general") == "over"

@@ -13,10 +13,18 @@ from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.rounds import RoundMaker, Variant
-from evenkeel.release.check.run import CheckOptions, run_check
+from evenkeel.release.check.run import CheckRequest, ModelAt, run_check
 from evenkeel.release.kit.cost import Costs
 
 (VIEW,) = read_prompts("Which plan fits a team of 12?", None, "p")
+
+
+def planned(*arms, judge="j", prompts=1, **more):
+    """A check of one category with a model of each arm."""
+    models = dict.fromkeys(arms, ModelAt("planted", ""))
+    rater = ModelAt(judge, "") if judge else None
+    views = dict.fromkeys(arms, [VIEW] * prompts)
+    return CheckRequest(prompts=views, models=models, kinds={"general": ()}, judge=rater, limit=0.1, **more)
 
 
 class OneVariant:
@@ -38,10 +46,9 @@ def outcome_of(failing):
         fails = int(number) % 3 == 0 and (arm, what) in failing
         return Failure("replay", 1, "timeout") if fails else Answer("Pro.")
 
-    models = dict.fromkeys((FIRST, SECOND), "planted")
-    options = CheckOptions(models=models, categories=("general",), judge="j", rounds=180)
-    maker = RoundMaker(ask, score, OneVariant(), {FIRST: [VIEW], SECOND: [VIEW]}, None)
-    return asyncio.run(run_check(options, maker, Costs()))
+    request = planned(FIRST, SECOND, rounds=180)
+    maker = RoundMaker(ask, score, OneVariant(), request.prompts, None)
+    return asyncio.run(run_check(request, maker, Costs()))
 
 
 @pytest.mark.parametrize(
@@ -71,9 +78,9 @@ def silent_outcome(silent, *arms):
         judgements = await heuristic_scorer().score_all(pairs)
         return [replace(judgement, scorer="judge") for judgement in judgements]
 
-    options = CheckOptions(models=dict.fromkeys(arms, "m"), categories=("general",), rounds=60)
-    maker = RoundMaker(ask, decided, OneVariant(), {arm: [VIEW] for arm in arms}, None)
-    return asyncio.run(run_check(options, maker, Costs()))
+    request = planned(*arms, judge="", rounds=60)
+    maker = RoundMaker(ask, decided, OneVariant(), request.prompts, None)
+    return asyncio.run(run_check(request, maker, Costs()))
 
 
 def test_empty_answers_are_not_paid_for_to_the_end():
@@ -99,9 +106,9 @@ def test_a_category_that_the_first_prompt_rules_out_is_tried_with_the_others():
     async def ask(arm, view, draw):
         return Answer("Pro.")
 
-    options = CheckOptions(models={FIRST: "m"}, categories=("general",), judge="j", rounds=30, prompts=3)
-    maker = RoundMaker(ask, score, FitsThird(), {FIRST: [VIEW] * 3}, None)
-    assert asyncio.run(run_check(options, maker, Costs())).arms[FIRST][0].points.n == 10
+    request = planned(FIRST, rounds=30, prompts=3)
+    maker = RoundMaker(ask, score, FitsThird(), request.prompts, None)
+    assert asyncio.run(run_check(request, maker, Costs())).arms[FIRST][0].points.n == 10
 
 
 def test_an_answer_is_shown_with_the_tools_that_it_calls():
