@@ -1,15 +1,20 @@
-"""`evenkeel incidents show`: what happened, since when, whom to call, and how to roll back."""
+"""`evenkeel incidents` and `evenkeel changes`: what happened, since when, whom to call, and how to roll back."""
 
 from __future__ import annotations
 
 from click.testing import CliRunner
 
+from evenkeel.cli.changes import report_lines
 from evenkeel.cli.main import main
 from evenkeel.core.cells import ChangeMark
+from evenkeel.core.rewordings import label
 from evenkeel.core.verdict import Scoring
 from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.report import reports_of
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.monitor_state import AlertEvent, IncidentRow
+from tests.monitor.changes.tallies import MODEL, record, tally
+from tests.monitor.changes.test_report import NOTHING
 from tests.monitor.notify.scene import incidents_of
 from tests.stores.examples import verdict
 
@@ -53,3 +58,20 @@ def test_an_incident_says_whom_to_call_how_to_roll_back_and_where_to_look(tmp_pa
         "- up: ",
     ):
         assert text in done.output
+
+
+def test_a_report_has_what_was_noticed_measured_and_compared():
+    """A swapped model of which half of the answers got worse."""
+    (report,) = reports_of([record(MODEL, before=tally(200, 0.05), after=tally(200, 0.5))], NOTHING)
+    lines = list(report_lines(report, report.said))
+    assert lines[0] == "chat: another model"
+    assert "Effect: answers got worse" in lines
+    # Said once: the evidence does not repeat what coincided.
+    (model,) = (line for line in lines if "“a” → “b”" in line)
+    assert (
+        model
+        == "  - Another model (changed at that time): Returned model: “a” → “b”, at 1 Jan 1970 00:01 UTC."
+    )
+    assert "  - 200 exchanges before, 200 after" in lines
+    (casing,) = (line for line in lines if line.startswith(f"  - {label('general.casing')}: "))
+    assert "→" in casing

@@ -8,19 +8,26 @@ import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import PipelineView, RouteSetup, create_app
+from evenkeel.console.access import SCOPE_KEY, Visitor
 from evenkeel.console.documents import as_html, document
 from evenkeel.console.judge import judged
+from evenkeel.console.pipeline import not_replayed, skipped_because, untried_lines
 from evenkeel.console.spend import spend_text, spent_by
 from evenkeel.core.budget import Budget, Spend
-from evenkeel.core.cells import SegmentReport
+from evenkeel.core.cells import CellKey, SegmentReport
+from evenkeel.core.rewordings import why_untried
+from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from tests.console.scenes import Scene
 from tests.console.whole_scene import SECRET, whole
 from tests.house import ROOT
+from tests.kit.cells import cell_report
 from tests.kit.pages import words
 from tests.kit.records import altered
+from tests.stores.test_changes import CHECK, GATE
 
 
 @pytest.fixture
@@ -219,3 +226,104 @@ def test_the_judge_page_corrects_the_judge_by_what_people_say_of_random_trials(s
     assert "Of 10 recent trials drawn at random, the judge calls 20 %" in text
     assert "People would call 30 %" in text
     assert "by 10 ratings" in text
+
+
+FOUND = {"verdict": "could not measure", "headline": "COULD NOT MEASURE: \u202eodd.", "standing": "unknown"}
+ODD = altered(GATE, id="g2", at=9.0, subject="<script>m-3", beside="without a reference", **FOUND)
+
+
+def test_runs_are_listed_the_newest_first(make_scene, console_client):
+    """A run says what was asked, its verdict and why, its lines, size, calls, dollars; texts stay texts."""
+    page = console_client(make_scene("quiet"), releases=lambda: [GATE, CHECK, ODD]).get("/runs")
+    said = words(page)
+    assert "m-2 gate, against m-1 pass PASS: no excess. content_shift: pass 1970-01-01" in said
+    assert "40 goldens 80, $0.50" in said
+    assert said.index("COULD NOT MEASURE") < said.index("p.txt check, m") < said.index("PASS: no excess.")
+    assert "<script>m-3" not in page.text
+    assert 'class="tag is-within"' in page.text
+
+
+def test_without_runs_the_page_says_how_to_make_some(make_scene, console_client):
+    """The commands, with the settings that name the store."""
+    said = words(console_client(make_scene("quiet")).get("/runs"))
+    assert "evenkeel gate --config evenkeel.yaml" in said
+    assert "evenkeel check prompt.txt" in said
+
+
+SHOP = RouteSetup("shop", "http://127.0.0.1:8100/v1", "https://a.example/v1", 0.1, 2, 4)
+CHAT = SHOP._replace(route="chat", base_url="http://127.0.0.1:8100/chat/v1")
+
+
+def test_the_lines_to_paste_have_the_base_url_and_other_routes_are_listed(make_scene, console_client):
+    page = console_client(make_scene("quiet"), setup=(SHOP, CHAT)).get("/setup").text
+    assert page.count("http://127.0.0.1:8100/v1") >= 5
+    assert "http://127.0.0.1:8100/chat/v1" in page
+    for client in ("Python, openai", "Node, openai", "curl", "LangChain, LiteLLM"):
+        assert client in page
+
+
+def test_only_admins_see_settings(make_scene, console_client):
+    client = console_client(make_scene("quiet"), setup=(SHOP,), settings=str)
+    assert "Settings in effect" in client.get("/setup").text
+    app = client.app
+
+    async def as_viewer(scope, receive, send):
+        scope[SCOPE_KEY] = Visitor("vera", "viewer", "token")
+        await app(scope, receive, send)
+
+    client.app = client._transport.app = as_viewer
+    page = client.get("/setup").text
+    assert "Python, openai" in page
+    assert "Settings in effect" not in page
+
+
+PAGE = ROOT / "docs" / "replays.md"
+
+
+def test_every_reason_of_the_page_about_replays_is_said_in_words():
+    listed = PAGE.read_text(encoding="utf-8").partition("**WebSockets.**")[2].partition("## What is tried")[0]
+    reasons = set(re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)) - {"too_many_parts"}
+    assert len(reasons) > 15
+    assert {reason for reason in reasons if skipped_because(reason) == why_untried(reason)} == set()
+
+
+def test_what_is_not_replayed_is_listed_with_what_to_do():
+    """Sampled requests and those of other APIs, most frequent first."""
+    flow = RouteFlow(
+        "shop", 9, 9, 9, 0, skipped={"stateful": 2, "echo": 0}, unread={"interactions": 3, "other": 1}
+    )
+    lines = not_replayed([flow], ())
+    assert [(line.requests, line.step) for line in lines] == [
+        (3, "Use generateContent."),
+        (2, "Send the earlier turns with the request, or previous_response_id."),
+        (1, "Nothing."),
+    ]
+    assert lines[0].reason == "requests of another API (interactions) are forwarded and not read"
+    failures = {"previous_response_unknown": 4, "timeout": 1}
+    controls = [cell_report(CellKey("shop", "m", name), failures=failures) for name in (BASELINE, "a.b")]
+    assert not_replayed([flow], controls)[0].requests == 4
+
+
+def test_a_reason_that_requests_were_skipped_for_is_told_once():
+    """A spent budget skips whole exchanges, and so every rewording of each."""
+    flow = RouteFlow("shop", 40, 40, 40, 0, skipped={"budget": 40, "nothing_to_change": 0})
+    untried = []
+    for reason in ("budget", "nothing_to_change"):
+        untried.append(UntriedPerturbation("shop", "general.casing", reason, 40))
+    lines = untried_lines(PipelineView("http://x/v1", (flow,), untried=tuple(untried)))
+    assert [row.reason for row in lines] == [why_untried("nothing_to_change")]
+
+
+def test_kinds_of_one_category_and_reason_share_a_line():
+    """80 pairs of languages that need a rewriter are one line, and it says what to set."""
+    untried = [
+        UntriedPerturbation("r", f"crosslingual.de_to_{number}", "no_rewriter", None) for number in range(80)
+    ]
+    untried.append(UntriedPerturbation("r", "positional.context", "no_context", 7))
+    untried.append(UntriedPerturbation("r", "positional.mixed", "no_context", 5))
+    lines = untried_lines(PipelineView("http://x/v1", untried=tuple(untried)))
+    assert [(line.route, line.kinds, line.times) for line in lines] == [
+        ("r", "80 rewordings of crosslingual", "always"),
+        ("r", "positional: context and positional: mixed", "12 times"),
+    ]
+    assert "replays.rewriter.model" in lines[0].reason

@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.metrics.tasks import Task
@@ -18,7 +19,8 @@ from evenkeel.runtime.preflight import missing_keys
 from evenkeel.runtime.stores import RedisStores
 from evenkeel.settings import Settings, SettingsError, load, route_table
 from evenkeel.settings.gone import GONE
-from evenkeel.settings.settings import _places
+from evenkeel.settings.settings import _places, settings_in_effect
+from evenkeel.settings.types import without_credentials
 from tests.cases import cases
 from tests.kit.commands import run_command
 
@@ -253,3 +255,47 @@ def test_nothing_that_is_gone_is_a_setting():
     """Advice about a setting that exists would never be read."""
     existing = {".".join(part for part in path if part != "[]") for path in _places(Settings)}
     assert not existing & set(GONE)
+
+
+def test_what_is_set_is_told_from_defaults(tmp_path, monkeypatch):
+    """The value decides, wherever it was set; required settings have no default."""
+    monkeypatch.setenv("EVENKEEL_LISTEN__PORT", "8200")
+    file = tmp_path / "evenkeel.yaml"
+    file.write_text("routes: [{upstream: 'https://api.example/v1', sampling_rate: 0.5}]\n")
+    shown = yaml.safe_load(settings_in_effect(load(file, {}, {})))
+    route = {"upstream": "https://api.example/v1", "sampling_rate": 0.5}
+    assert (shown["listen"], shown["routes"]) == ({"port": 8200}, [route])
+    assert not {"access", "judge"} & shown.keys()
+
+
+def test_a_credential_is_set_or_not(tmp_path, monkeypatch):
+    """The variable that holds it decides; its value and the variable's name are not shown."""
+    monkeypatch.setenv("A_KEY", "s3cret")
+    file = tmp_path / "evenkeel.yaml"
+    file.write_text(
+        "routes: [{upstream: 'https://a.example/v1', api_key_env: A_KEY, "
+        "match: {headers: {x-key: s3cret}}}]\n"
+        "judge: {model: m, api_key_env: NO_KEY}\n"
+        "alerts: {webhook: 'https://hooks.example/s3cret', notify: [A_KEY, NO_KEY]}\n"
+    )
+    text = settings_in_effect(load(file, {}, {}))
+    shown = yaml.safe_load(text)
+    assert shown["routes"][0]["api_key_env"] == shown["routes"][0]["match"]["headers"]["x-key"] == "set"
+    assert shown["judge"]["api_key_env"] == "not set"
+    assert shown["alerts"] == {"webhook": "set", "notify": ["set", "not set"]}
+    assert "s3cret" not in text
+    assert "_KEY" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("redis://user:pw@host:6379/0", "redis://host:6379/0"),
+        ("https://h.example/v1?key=abc#x", "https://h.example/v1"),
+        ("unix:///run/redis.sock", "unix:///run/redis.sock"),
+        ("careful: a:b@c", "careful: a:b@c"),
+    ],
+)
+def test_addresses_lose_what_may_be_a_credential(given, shown):
+    """User, password and query; other text stays."""
+    assert without_credentials(given) == shown
