@@ -31,7 +31,7 @@ from litestar.config.csrf import CSRFConfig
 from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.template.base import csrf_token
 
-from evenkeel.stores.audit_log import KNOWN_BY, Action, is_name
+from evenkeel.stores.audit_log import Action, is_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -69,11 +69,6 @@ class Visitor:
         """Return whether the visitor may do what requires this role."""
         return _RANKS[self.role] >= _RANKS[role]
 
-    @property
-    def known(self) -> str:
-        """Description of how the name is known."""
-        return KNOWN_BY[self.known_by]
-
 
 def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
     """Return the visitor that sent a request; without one in the scope, an admin without a name."""
@@ -88,15 +83,8 @@ def allowed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHa
     A route that declares nothing is for admins.
     """
     # Forgetting to declare a role locks people out, which is noticed; the reverse would not be.
-    role = handler.opt.get("needs", "admin")
-    if role != NOBODY:
-        require(connection, role)
-
-
-def require(connection: ASGIConnection[Any, Any, Any, Any], role: Role) -> None:
-    """Raise HTTPException unless the visitor may do what requires this role."""
-    visitor = visitor_of(connection)
-    if not visitor.may(role):
+    role, visitor = handler.opt.get("needs", "admin"), visitor_of(connection)
+    if role != NOBODY and not visitor.may(role):
         raise HTTPException(not_allowed(visitor, role), status_code=403)
 
 

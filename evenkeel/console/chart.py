@@ -211,7 +211,14 @@ def chart(
         line = _line(samples, x, y, current=samples is series[-1])
         if line is not None:
             lines.append(line)
-    placed = [_mark_line(x.at(mark.at), mark) for mark in marks if start <= mark.at <= end]
+    placed = []
+    for mark in marks:
+        if start <= mark.at <= end:
+            at = x.at(mark.at)
+            # A row for each kind of mark, so that no label covers another's; near the right edge it is left.
+            anchor = "end" if at > RIGHT - _LABEL_WIDTH else "start"
+            row = 11 + 12 * _LABEL_ROWS.index(mark.kind)
+            placed.append(MarkLine(at, row, anchor, mark.label, mark.kind))
     return Chart(
         lines=tuple(lines),
         threshold_y=y.at(threshold),
@@ -301,12 +308,6 @@ def _value_ticks(y: Scale) -> tuple[Tick, ...]:
         if round(value * 10) % step == 0:
             chosen.append(value)
     return y.ticks(chosen, lambda value: geometry.plain_number(round(value * 100)))
-
-
-def _mark_line(x: float, mark: ChartMark) -> MarkLine:
-    # A row for each kind of mark, so that no label covers another's; near the right edge it stands left.
-    anchor = "end" if x > RIGHT - _LABEL_WIDTH else "start"
-    return MarkLine(x, 11 + 12 * _LABEL_ROWS.index(mark.kind), anchor, mark.label, mark.kind)
 
 
 SPARK_WIDTH: Final = 76

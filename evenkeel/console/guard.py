@@ -132,7 +132,8 @@ class SignIn:
 
     async def answer(self, scope: Scope, receive: Receive, tokens: Tokens) -> ASGIResponse:
         """Answer a request for one of the pages."""
-        method, path = _method(scope), scope["path"]
+        asked: Any = scope  # a type that is common to all kinds of connections
+        method, path = asked["method"], asked["path"]
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         onward = own_path(query.get("next", ""))
         match method:
@@ -160,7 +161,8 @@ class SignIn:
         query = scope["query_string"].decode("latin-1")
         onward = own_path(f"{scope['path']}{'?' * bool(query)}{query}")
         followed = header_of(scope, b"sec-fetch-site") in {b"cross-site", b"same-site"}
-        if _method(scope) != "GET":
+        asked: Any = scope
+        if asked["method"] != "GET":
             return self._page(401, "/", "You are not signed in, or no longer. Nothing was changed.")
         return self._page(401, onward, again=onward if followed else "")
 
@@ -225,19 +227,9 @@ def own_path(text: str) -> str:
     return text if usable else "/"
 
 
-def _method(scope: Scope) -> str:
-    asked: Any = scope  # a type that is common to all kinds of connections
-    return str(asked["method"])
-
-
 def header_of(scope: Scope, name: bytes) -> bytes:
     """Return the last header of this name, b"" if there is none."""
     return dict(scope["headers"]).get(name, b"")
-
-
-def wants_page(scope: Scope) -> bool:
-    """Return whether the request comes from a browser that wants a page."""
-    return b"text/html" in header_of(scope, b"accept")
 
 
 def throttled(wait_s: float) -> ASGIResponse:
@@ -400,7 +392,8 @@ class TokenGuard:
             return text_response(
                 "Nobody is named by the login proxy: sign in there, and ask through it.", 403
             )
-        if self._sign_in is not None and wants_page(scope):
+        # A browser wants a page.
+        if self._sign_in is not None and b"text/html" in header_of(scope, b"accept"):
             return self._sign_in.refusal(scope)
         said = "This is not the token. It is sent" if presented else "A token is needed:"
         lines = [f"{said} as bearer token, or as the password of any user."]

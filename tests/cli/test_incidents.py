@@ -1,4 +1,4 @@
-"""`evenkeel incidents` and `evenkeel changes`: what happened, since when, whom to call, and how to roll back."""
+"""`evenkeel incidents` and `evenkeel changes`: what happened, since when, and what to do."""
 
 from __future__ import annotations
 
