@@ -147,7 +147,9 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     known yet.
     """
     out, err = consoles(json=as_json)
-    check_writable((options["html"], options["markdown"], _junit(options), options["journal"]))
+    # A pipeline gets JUnit, wherever it wants it.
+    target = options["junit"] or (_JUNIT if options["ci"] else None)
+    check_writable((options["html"], options["markdown"], target, options["journal"]))
     with contextlib.ExitStack() as stack:
         request = _request(prompt, options, stack)
         # Before anything is paid for.
@@ -156,16 +158,16 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
         _confirm(request, options["max_usd"], confirmed=yes or options["ci"])
         outcome = _run(request, err)
     # Before anything is printed: standard output may be a full disk, and this was paid for.
-    targets = write_reports(
+    written = write_reports(
         [
             (options["html"], lambda: html(document(outcome))),
             (options["markdown"], lambda: markdown(document(outcome), level=2)),
-            (_junit(options), lambda: as_junit(outcome)),
+            (target, lambda: as_junit(outcome)),
         ]
     )
     show(document(outcome), out)
-    for target in targets:
-        err.print(f"wrote {target}", soft_wrap=True)
+    for path in written:
+        err.print(f"wrote {path}", soft_wrap=True)
     keep_run(as_run(outcome), options)
     if as_json:
         click.echo(to_json(outcome), nl=False)
@@ -201,11 +203,6 @@ def _run(request: CheckRequest, err: Console) -> CheckOutcome:
         raise CommandFailedError(f"the journal {request.journal} cannot be written ({error})") from error
     except KeyboardInterrupt as error:
         raise CommandFailedError(f"stopped; every answer so far is in {request.journal}: {AGAIN}") from error
-
-
-def _junit(options: Mapping[str, Any]) -> Path | None:
-    target: Path | None = options["junit"]
-    return target or (_JUNIT if options["ci"] else None)
 
 
 def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitStack) -> CheckRequest:

@@ -30,8 +30,6 @@ from evenkeel.release.challenge.verdict import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.core.cells import Estimate
     from evenkeel.core.challenge import Challenge
     from evenkeel.release.challenge.figures import ChallengeFigures, SideFigures
@@ -92,16 +90,12 @@ def headline(challenge: Challenge, figures: ChallengeFigures) -> str:
         why.append(
             f"more of its answers are of no use{named}, {_over(figures.measures[UNUSABLE], challenge.worse)}"
         )
-    segments = _segments(decision.because)
+    # The other reasons are measures of the whole traffic.
+    segments = [reason for reason in decision.because if reason not in _OPEN]
     # Where the whole loses, the parts that show it as well add nothing.
     if segments and WORSE not in decision.because:
         why.append(f"its answers are worse for {listing(segments)}")
     return f"{name} must not take over on {challenge.route}: {'; '.join(why)}."
-
-
-def _segments(because: Sequence[str]) -> list[str]:
-    """Return the reasons that are no measures of the whole traffic."""
-    return [reason for reason in because if reason not in _OPEN]
 
 
 def _over(estimate: Estimate | None, limit: float) -> str:
@@ -262,7 +256,7 @@ def sides(figures: ChallengeFigures) -> list[tuple[str, str, str]]:
 
 
 def _side_texts(side: SideFigures) -> dict[str, str]:
-    counts = side.places
+    counts, failed = side.places, sum(side.failures.values())
     places = MISSING
     if counts.n:
         shares = (counts.worse / counts.n, counts.as_good / counts.n, counts.better / counts.n)
@@ -270,7 +264,7 @@ def _side_texts(side: SideFigures) -> dict[str, str]:
     return {
         "answers": number(side.answers),
         "against the served answer": places,
-        "failed": _failed(side),
+        "failed": f"{failed} ({reasons(side.failures)})" if failed else "0",
         "without the form asked for": number(side.invalid),
         "refused": number(side.refusals),
         "characters, mean": _number(side.characters),
@@ -280,11 +274,6 @@ def _side_texts(side: SideFigures) -> dict[str, str]:
         "tokens out, mean": _number(side.completion_tokens),
         "price of a request": MISSING if side.dollars is None else usd(side.dollars),
     }
-
-
-def _failed(side: SideFigures) -> str:
-    total = sum(side.failures.values())
-    return f"{total} ({reasons(side.failures)})" if total else "0"
 
 
 def _number(value: float | None, digits: int = 0) -> str:

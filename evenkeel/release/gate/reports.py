@@ -167,13 +167,14 @@ def lost(report: GateReport, details: Mapping[str, str]) -> list[str]:
 
 
 def effort(outcome: GateOutcome) -> str:
-    """Calls, what stopping early saved, tokens, dollars, time."""
-    costs = outcome.costs.total
+    """Goldens asked, calls, what stopping early saved, tokens, dollars, time."""
+    report, costs = outcome.report, outcome.costs.total
     share = outcome.saved_calls / outcome.planned_calls if outcome.planned_calls else 0.0
     saved = f", {number(outcome.saved_calls)} ({percent(share)}) saved by stopping early"
     return (
+        f"{number(report.asked)} of {number(report.goldens)} goldens, {number(report.measured)} measured; "
         f"{number(costs.calls)} calls of {number(outcome.planned_calls)}, {number(costs.remembered)} "
-        f"remembered{saved if outcome.report.settled else ''}; "
+        f"remembered{saved if report.settled else ''}; "
         f"{number(costs.tokens)} tokens, {usd(costs.usd)}, {duration(outcome.duration_s)}"
     )
 
@@ -187,11 +188,6 @@ def rule(report: GateReport) -> str:
         f"{percent(rules.limit)} above it, it settles on a pass with probability {percent(rules.beta)} at "
         f"most. {percent(rules.last_look)} of both is kept for an exact test after the last golden."
     )
-
-
-def goldens_asked(report: GateReport) -> str:
-    """Say how far the run got."""
-    return f"{number(report.asked)} of {number(report.goldens)} goldens, {number(report.measured)} measured"
 
 
 def document(outcome: GateOutcome) -> Document:
@@ -222,7 +218,7 @@ def document(outcome: GateOutcome) -> Document:
     lines = (
         *lost(report, outcome.failures),
         *outcome.notes,
-        f"{goldens_asked(report)}; {effort(outcome)}",
+        f"{effort(outcome)}",
         outcome.scored_by,
     )
     blocks += [
@@ -369,6 +365,6 @@ def as_junit(outcome: GateOutcome) -> str:
         "evenkeel gate",
         result_lines(outcome),
         properties={"candidate": outcome.candidate, "reference": outcome.reference},
-        output=f"{headline(outcome.report)}\n{goldens_asked(outcome.report)}; {effort(outcome)}",
+        output=f"{headline(outcome.report)}\n{effort(outcome)}",
         duration_s=outcome.duration_s,
     )

@@ -175,9 +175,12 @@ class GoldenReplayer:
 
 def result_of(key: str, scored: ScoredAnswer) -> GoldenResult:
     """Return the result for a golden: its breaches and scores, or the first failure if nothing was scored."""
-    breaches = {}
+    breaches: dict[str, bool] = {}
+    failures: list[str] = []
     for name, breach in scored.breaches.items():
-        if isinstance(breach, bool):
+        if isinstance(breach, Failure):
+            failures.append(breach.reason)
+        else:
             breaches[name] = breach
     judgement = scored.judgement
     scores: dict[str, float] = {}
@@ -185,10 +188,4 @@ def result_of(key: str, scored: ScoredAnswer) -> GoldenResult:
         scores[SIMILARITY] = (judgement.rating - _WORST_RATING) / 2
     elif judgement.similarity is not None:
         scores[SIMILARITY] = judgement.similarity
-    failure = ""
-    if not breaches:
-        failure = "not_scored"
-        for breach in scored.breaches.values():
-            if isinstance(breach, Failure):
-                return GoldenResult(key, breaches, scores, breach.reason)
-    return GoldenResult(key, breaches, scores, failure)
+    return GoldenResult(key, breaches, scores, "" if breaches else failures[0])

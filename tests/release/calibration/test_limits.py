@@ -16,12 +16,10 @@ from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.limits import (
     GRID,
     LimitsError,
-    PlacedLimits,
     QuietTraffic,
     RouteLimit,
     limits_to_json,
     lines_of,
-    merged,
     place_all,
     quiet_routes,
     read_limits,
@@ -153,15 +151,6 @@ def test_the_fold_finds_what_is_quiet():
     assert not named.alert
     # Nothing before 900, and after it only what came since the last change that was found.
     assert 0 < named.trials <= 500
-
-
-def test_the_file_comes_back_as_it_was():
-    """Routes that were not calibrated again keep their limits."""
-    other = altered(SIMILARITY, route="other")
-    assert read_limits(limits_to_json([SIMILARITY, other])) == (other, SIMILARITY)
-    again = altered(SIMILARITY, value=0.06)
-    kept = merged([SIMILARITY, other], [PlacedLimits("support", (again,), ())])
-    assert list(kept) == [other, again]
 
 
 @pytest.mark.parametrize(
