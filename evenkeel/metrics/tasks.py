@@ -183,48 +183,6 @@ def document_labels(text: str) -> frozenset[str]:
     return max(by_name, by_number, frozenset(by_tag), key=len)
 
 
-def has_context(text: str) -> bool:
-    """Return whether a lower-case prompt sets material apart as its context."""
-    return _CONTEXT.search(text) is not None
-
-
-def has_question(text: str) -> bool:
-    """Return whether a lower-case prompt sets a question apart."""
-    return _QUESTION.search(text) is not None
-
-
-def has_case(text: str) -> bool:
-    """Return whether a lower-case prompt shows a case: by two of its labels, a tag, or a heading."""
-    labels = set()
-    for found in _CASE_LABEL.finditer(text):
-        labels.add(found[1])
-    return len(labels) > 1 or _CASE_HEAD.search(text) is not None
-
-
-def leads_to_case(said: list[str]) -> bool:
-    """Return whether one of the sentences announces a case: "Here is the ticket:"."""
-    for turn in said:
-        if turn.endswith((":", "\uff1a")) and _SIGNS["case"].search(turn) is not None:
-            return True
-    return False
-
-
-def has_form(text: str) -> bool:
-    """Return whether a prompt lists at least three slots: in a schema, or one a line."""
-    lower = text.lower()
-    return len(_FIELD_LINE.findall(lower)) >= _FEWEST_SLOTS or len(read_schema(text)) >= _FEWEST_SLOTS
-
-
-def has_blanks(text: str) -> bool:
-    """Return whether a lower-case prompt allows at least three slots to stay empty."""
-    return sum(1 for _ in _OR_EMPTY.finditer(text)) >= _FEWEST_SLOTS
-
-
-def has_plan(text: str) -> bool:
-    """Return whether a lower-case prompt shows two parts of a plan: nodes, edges, steps, actions, START."""
-    return len({next(filter(None, found.groups())).rstrip("s") for found in _PLAN_SHAPE.finditer(text)}) > 1
-
-
 # What tools and earlier answers say is data, never an instruction.
 _INSTRUCTING = frozenset(("system", "developer"))
 _ASKING = "user"
@@ -253,57 +211,63 @@ def recognise(turns: Iterable[Turn]) -> Task | None:
     listed = list(turns)
     asked = [turn.text for turn in listed if turn.role == _ASKING][-1:]
     texts = [turn.text for turn in listed if turn.role in _INSTRUCTING] + asked
-    text = _ends("\n\n".join(texts))
+    text = "\n\n".join(texts)
+    if len(text) > 2 * _HALF_READ:
+        text = f"{text[:_HALF_READ]}\n{text[-_HALF_READ:]}"
     lower = text.lower()
     said = sentences(lower)
-    found = []
-    for task, is_set in (
-        (Task.WORKFLOW, _is_workflow(lower, said)),
-        (Task.SLOT_FILLING, _is_slot_filling(text, lower, said)),
-        (Task.QUESTION_ANSWERING, _is_question_answering(lower, said)),
-        (_summary(text, lower, said), True),
-    ):
-        if is_set and task is not None:
-            found.append(task)
-    return found[0] if len(found) == 1 else None
-
-
-def _ends(text: str) -> str:
-    return text if len(text) <= 2 * _HALF_READ else f"{text[:_HALF_READ]}\n{text[-_HALF_READ:]}"
+    tasks = []
+    if _is_workflow(lower, said):
+        tasks.append(Task.WORKFLOW)
+    if _is_slot_filling(text, lower, said):
+        tasks.append(Task.SLOT_FILLING)
+    if _is_question_answering(lower, said):
+        tasks.append(Task.QUESTION_ANSWERING)
+    summary = _summary(text, lower, said)
+    if summary is not None:
+        tasks.append(summary)
+    return tasks[0] if len(tasks) == 1 else None
 
 
 def _is_workflow(lower: str, said: list[str]) -> bool:
-    return any(map(_SIGNS["plan"].search, said)) and has_plan(lower)
+    """Return whether a plan is asked for, and two of its parts are shown: nodes, edges, steps, START."""
+    if not any(map(_SIGNS["plan"].search, said)):
+        return False
+    parts = {next(filter(None, found.groups())).rstrip("s") for found in _PLAN_SHAPE.finditer(lower)}
+    return len(parts) > 1
 
 
 def _is_slot_filling(text: str, lower: str, said: list[str]) -> bool:
+    """Return whether three slots or more are to be filled, of a schema, one a line, or ones left empty."""
     if _SIGNS["tools"].search(lower) or any(map(_SIGNS["code"].search, said)):
         # Schemas of tools look like forms, and programs may extract fields as well.
         return False
-    if together(said, _SIGNS["extract"], _SIGNS["fields"]):
-        return has_form(text) or has_blanks(lower)
-    return has_blanks(lower)
+    if len(_OR_EMPTY.findall(lower)) >= _FEWEST_SLOTS:
+        return True
+    if not together(said, _SIGNS["extract"], _SIGNS["fields"]):
+        return False
+    return len(_FIELD_LINE.findall(lower)) >= _FEWEST_SLOTS or len(read_schema(text)) >= _FEWEST_SLOTS
 
 
 def _is_question_answering(lower: str, said: list[str]) -> bool:
-    documents, asks = len(document_labels(lower)), has_question(lower)
+    documents, asks = len(document_labels(lower)), _QUESTION.search(lower) is not None
     from_documents = together(said, _SIGNS["answer"], _SIGNS["material"])
     if documents > 1:
         return asks or from_documents
-    return asks and from_documents and (documents == 1 or has_context(lower))
+    return asks and from_documents and (documents == 1 or _CONTEXT.search(lower) is not None)
 
 
 def _summary(text: str, lower: str, said: list[str]) -> Task | None:
     if together(said, _SIGNS["summarise"], _SIGNS["chat"]):
         return Task.CHAT_SUMMARY if has_transcript(text) else None
-    summarising = []
     for sentence in said:
-        if _SIGNS["summarise"].search(sentence):
-            summarising.append(sentence)
-    if any(map(_SIGNS["other_matter"].search, summarising)):
-        return None
-    if summarising and leads_to_case(said):
+        if _SIGNS["summarise"].search(sentence) and _SIGNS["other_matter"].search(sentence):
+            return None
+    announced = any(turn.endswith((":", "\uff1a")) and _SIGNS["case"].search(turn) for turn in said)
+    if announced and any(map(_SIGNS["summarise"].search, said)):
         return Task.CASE_SUMMARY
-    if together(said, _SIGNS["summarise"], _SIGNS["case"]) and has_case(lower):
+    # A case is shown by two of its labels, a tag, or a heading.
+    shown = len({found[1] for found in _CASE_LABEL.finditer(lower)}) > 1 or _CASE_HEAD.search(lower)
+    if shown and together(said, _SIGNS["summarise"], _SIGNS["case"]):
         return Task.CASE_SUMMARY
     return None

@@ -57,8 +57,6 @@ class Bundle:
         return tuple(map(judged, self.judged)) + self.by_rule
 
 
-WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),)
-"""Qualities of workflows, in every bundle; they report nothing unless an answer is a workflow."""
 # Qualities of tasks whose answers may be workflows although the task does not ask for one.
 _STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), SameCalls())
 
@@ -77,10 +75,7 @@ BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
             _STEPS,
         ),
         Task.SLOT_FILLING: Bundle((FAITHFULNESS, COMPLETENESS), (SameSlots(), SameCalls())),
-        Task.WORKFLOW: Bundle(
-            (FAITHFULNESS, COMPLETENESS),
-            (*WORKFLOW_QUALITIES, SameCalls()),
-        ),
+        Task.WORKFLOW: Bundle((FAITHFULNESS, COMPLETENESS), (StepsKept(asked_for=True), SameCalls())),
         Task.CHAT: Bundle((FAITHFULNESS, COMPLETENESS), _STEPS),
     }
 )

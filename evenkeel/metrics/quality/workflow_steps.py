@@ -99,16 +99,13 @@ class WorkflowSteps:
             answer is a workflow. A `Failure` "no_workflow" if neither has two steps or more, or the
             reason of `WorkflowError` if one cannot be read.
         """
-        sides: list[Workflow | None] = []
-        for answer in (pair.reference, pair.candidate):
-            read = _read(answer)
-            if isinstance(read, WorkflowError):
-                return Failure(self.name, self.version, read.reason, str(read)[:300])
-            sides.append(read)
-        reference, candidate = sides
-        if all(side is None or len(side.steps) <= 1 for side in sides):
+        reference, candidate = _read(pair.reference), _read(pair.candidate)
+        for side in (reference, candidate):
+            if isinstance(side, WorkflowError):
+                return Failure(self.name, self.version, side.reason, str(side)[:300])
+        if not _has_steps(reference) and not _has_steps(candidate):
             return Failure(self.name, self.version, NO_WORKFLOW, "Neither answer is a workflow.")
-        if reference is None or candidate is None:
+        if not isinstance(reference, Workflow) or not isinstance(candidate, Workflow):
             return 0.0
         return chain_f1(reference, candidate, SharedWords().align(reference, candidate)).f1
 
@@ -144,24 +141,18 @@ class StepsKept(RuleQuality):
         score = WorkflowSteps().score(pair)
         if isinstance(score, Failure):
             return None if score.reason == NO_WORKFLOW else score
-        if _other_words(pair):
-            # Steps without a counterpart on both sides may be the same ones in other words.
-            return None
-        before, after = is_workflow(pair.reference), is_workflow(pair.candidate)
+        reference, candidate = _read(pair.reference), _read(pair.candidate)
+        if isinstance(reference, Workflow) and isinstance(candidate, Workflow):
+            matched = len(SharedWords().align(reference, candidate).matched)
+            if matched < min(len(reference.steps), len(candidate.steps)):
+                # Steps without a counterpart on both sides may be the same ones in other words.
+                return None
+        before, after = _has_steps(reference), _has_steps(candidate)
         if before and after:
             return QualityScore(self.name, self.version, 1.0, score, "agreement", TOLERANCE)
         if not self._asked_for:
             return None
         return QualityScore(self.name, self.version, float(before), float(after), "ratio")
-
-
-def _other_words(pair: Pair) -> bool:
-    """Return whether both answers are workflows and each has a step that is not found in the other."""
-    reference, candidate = _read(pair.reference), _read(pair.candidate)
-    if not isinstance(reference, Workflow) or not isinstance(candidate, Workflow):
-        return False
-    matched = len(SharedWords().align(reference, candidate).matched)
-    return matched < min(len(reference.steps), len(candidate.steps))
 
 
 # Bullets are left out: most lists of things have them, and no order.
@@ -176,10 +167,8 @@ def _has_order(answer: Answer) -> bool:
     return len(_NUMBERED.findall(answer.text)) > 1 or _DIAGRAM.search(answer.text) is not None
 
 
-def is_workflow(answer: Answer) -> bool:
-    """Return whether an answer can be read as two steps or more."""
-    read = _read(answer)
-    return read is not None and not isinstance(read, WorkflowError) and len(read.steps) > 1
+def _has_steps(read: Workflow | WorkflowError | None) -> bool:
+    return isinstance(read, Workflow) and len(read.steps) > 1
 
 
 def _read(answer: Answer) -> Workflow | WorkflowError | None:

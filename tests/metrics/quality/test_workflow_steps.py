@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
-from evenkeel.metrics.quality.bundles import BUNDLES, WORKFLOW_QUALITIES
+from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
 from evenkeel.metrics.scoring import measure
 from evenkeel.metrics.tasks import Task
@@ -26,7 +26,7 @@ def listed(steps):
 
 
 def agreement(reference, candidate):
-    return asyncio.run(WORKFLOW_QUALITIES[0].measure(Pair(reference, candidate, ""))).outcome
+    return asyncio.run(BUNDLES[Task.WORKFLOW].by_rule[0].measure(Pair(reference, candidate, ""))).outcome
 
 
 def test_reworded_steps_are_still_the_same_steps():
