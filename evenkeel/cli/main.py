@@ -60,7 +60,7 @@ help of the program would otherwise have to load every command, which takes seco
 _OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "report", "simulate"})
 
 # Commands in `evenkeel.cli.roles`.
-_ROLES: Final = frozenset({"up", "proxy", "worker", "monitor"})
+_ROLES: Final = frozenset({"up", "proxy", "worker", "monitor", "demo"})
 # Exit code where the machine is in the way: the same as for settings that cannot be used.
 _ENVIRONMENT: Final = 2
 # Exit code after Ctrl-C, as of a shell.

@@ -1,13 +1,16 @@
-"""`up`, `proxy`, `worker` and `monitor`: commands that run until they are stopped."""
+"""`up`, `proxy`, `worker`, `monitor` and `demo`: commands that run until they are stopped."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from evenkeel import logs
 from evenkeel.cli.options import (
     announce,
+    log_options,
     monitor_options,
     proxy_options,
     settings_options,
@@ -92,3 +95,27 @@ def monitor(config: Path | None, **options: Any) -> None:
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
     launch("monitor", settings_source(config, options, guarding=True), say=announce)
+
+
+@click.command()
+@click.option("--headless", is_flag=True, help="Exit at the end: 0 if all was measured as planted, else 1.")
+@log_options
+def demo(*, headless: bool, log_level: str | None, log_format: str | None) -> None:
+    """Watch an incident from the swap of a simulated model to its rollback.
+
+    Takes about a minute, needs no key and no network, then goes on serving until Ctrl-C. Its processes log
+    to files in a folder that is removed at the end.
+
+    \b
+      evenkeel demo
+      evenkeel demo --headless
+    """
+    # Loaded on demand: the roles that serve simulate nothing.
+    from evenkeel.simulate.demo import run_demo
+
+    # Passed on as variables, because the demo starts processes of its own.
+    variables = {}
+    for name, value in ((logs.LEVEL_VARIABLE, log_level), (logs.FORMAT_VARIABLE, log_format)):
+        if value:
+            variables[name] = value
+    sys.exit(run_demo(headless=headless, variables=variables))
