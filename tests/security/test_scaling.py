@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from tests.kit.hostile import EVERYWHERE, grown_too_fast, subjects
+from tests.kit.hostile import EVERYWHERE, SHAPES, grown_too_fast, subjects
 
 SUBJECTS = {subject.name: subject for subject in subjects()}
 OF_FURTHER_PAIRS = ("distinct words", "names", "tables", "ideographs")
@@ -42,6 +42,10 @@ SLOW_ONCE = {
     "rouge_l, unlike": ("ideographs", "digits and separators"),
     "credentials in a query": ("names of keys", "bearer"),
 }
+RUNS = tuple(shape for shape in SHAPES if shape.startswith("runs of"))
+"""Fences, tags, brackets, labels and line ends, each run of another length than the one before."""
+for kind in ("general.punctuation", "general.tone", "format.free", "format.xml", "positional.mixed"):
+    SLOW_ONCE[kind] = RUNS
 
 
 @pytest.mark.parametrize("name", SLOW_ONCE)

@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.shadow.prompt.spans import Member
-
-
 FORCED_FALSE: Final = ("store", "background")
 """Members that are sent as false: a replay leaves no trace."""
 CHOICES: Final = ("n", "best_of")
@@ -73,24 +70,19 @@ OTHER: Final = "other"
 """Label for members whose names a client could have made up, since names are labels of a counter."""
 
 
-# Members that ask for tokens outside the answer, or state the answer's length in another way.
-_LIMITED_OTHERWISE: Final = frozenset({
+LIMITED_OTHERWISE: Final = frozenset({
     "thinking", "reasoning", "reasoning_effort", "effort", "output_config", "think", "enable_thinking",
     "thinking_budget", "thinking_token_budget", "thinking_forced_open", "chat_template_kwargs",
     "min_tokens", "ignore_eos", "max_new_tokens", "num_predict", "n_predict", "options",
 })  # fmt: skip
-
-
-def may_be_limited(members: Iterable[Member]) -> bool:
-    """Return whether the answer's usual length may be made its limit."""
-    return not any(member.key in _LIMITED_OTHERWISE for member in members)
+"""Members that ask for tokens outside the answer, or state the answer's length in another way."""
 
 
 def counted(keys: Iterable[str]) -> list[str]:
     """Return the sorted counter labels of the members left out, from a set of about forty names."""
     # How a stream is cut is no loss that anybody asks about.
-    lost = set()
+    labels = set()
     for key in keys:
         if key != STREAM_OPTIONS:
-            lost.add(key)
-    return sorted({key if key in _OFTEN_LEFT_OUT else OTHER for key in lost})
+            labels.add(key if key in _OFTEN_LEFT_OUT else OTHER)
+    return sorted(labels)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from evenkeel.core.text import well_formed
 from evenkeel.shadow.prompt.apis import CHAT
 from evenkeel.shadow.prompt.body import UnreadablePrompt
-from evenkeel.shadow.prompt.members import may_be_limited
+from evenkeel.shadow.prompt.members import LIMITED_OTHERWISE
 from evenkeel.shadow.prompt.segments import TYPED, Segment, SlotText, by_role
 from evenkeel.shadow.prompt.spans import Edit, member_edits, splice, string_literal
 
@@ -267,7 +267,7 @@ class PromptView:
     @property
     def may_be_limited(self) -> bool:
         """Return whether the answer's usual length may be its limit: no reasoning is asked for beside it."""
-        return may_be_limited(self._body.members)
+        return LIMITED_OTHERWISE.isdisjoint(self.keys)
 
     def for_replay(self, tier: Tier = "standard", most_tokens: int | None = None) -> bytes:
         """Return the body that a replay sends: known members only, nothing stored, one choice.
