@@ -10,7 +10,6 @@ import ast
 import re
 import subprocess
 import sys
-import tomllib
 from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -129,27 +128,9 @@ def lines(*folders):
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files(*folders))
 
 
-def single_importers(all_modules):
-    """Modules that exactly one other module imports; packages do not count."""
-    importers = defaultdict(set)
-    for found in imports(all_modules):
-        importers[found.imported].add(found.importer)
-    return sorted(
-        module
-        for module, by in importers.items()
-        if len(by) == 1 and all_modules[module].name != "__init__.py"
-    )
-
-
 def words(folder):
     """Words of the pages below a folder."""
     return sum(len(page.read_text(encoding="utf-8").split()) for page in (ROOT / folder).rglob("*.md"))
-
-
-def settings_count():
-    """Settings that a file may hold, as their reference page lists them."""
-    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
-    return len(re.findall(r"^\| `\w+` \| (?!as below|see )", page, re.MULTILINE))
 
 
 OPENINGS = frozenset(
@@ -234,14 +215,12 @@ def main():
     for path in all_modules.values():
         rooms[room_of(path)].append(path)
     lab = lines("evenkeel/lab", "evenkeel/cli/lab")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     reference = words("docs/reference")
     print(f"product without lab {lines('evenkeel') - lab:,} lines; lab {lab:,}")
     print(f"tests {lines('tests'):,} lines; benchmarks {lines('benchmarks'):,}")
     print(f"docs {words('docs') - reference:,} words; docs/reference {reference:,}")
-    print(f"modules {len(all_modules)}; with one importer {len(single_importers(all_modules))}")
+    print(f"modules {len(all_modules)}")
     print(f"imports against the design {len(forbidden(all_modules))}; circles {circles(all_modules)}")
-    print(f"settings {settings_count()}; dependencies {len(project['dependencies'])}")
     for room, paths in sorted(rooms.items()):
         length = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
         print(f"  {room:<14} {length:>7,} lines in {len(paths)} files")
