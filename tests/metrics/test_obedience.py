@@ -6,7 +6,7 @@ import pytest
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, AnswerForm, Pair
-from evenkeel.metrics.obedience import ignored, is_valid
+from evenkeel.metrics.scoring import ignored, is_valid
 from tests.cases import cases
 
 CASES = cases(__file__)

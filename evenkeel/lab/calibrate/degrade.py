@@ -17,8 +17,7 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.step_wording import FOREIGN_STEPS, foreign_steps, reworded_step, uncapitalised
 from evenkeel.lab.metrics.workflow_judge import write_node_edge
-from evenkeel.metrics.workflow.alignment import Alignment, StepMatch, canonical_text
-from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.chain import Alignment, StepMatch, canonical_text, chain_f1
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import (
     Edge,

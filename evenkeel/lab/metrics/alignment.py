@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.lab.metrics.languages import ANY_LANGUAGE, Coverage
-from evenkeel.metrics.workflow.alignment import MOST_CELLS, Alignment, StepMatch, arranged, equal_steps
+from evenkeel.metrics.workflow.chain import MOST_CELLS, Alignment, StepMatch, arranged, equal_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from evenkeel.metrics.workflow.workflow import WorkflowError
 if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.lab.metrics.alignment import Aligner
-    from evenkeel.metrics.workflow.alignment import Alignment
+    from evenkeel.metrics.workflow.chain import Alignment
     from evenkeel.metrics.workflow.workflow import Workflow
 
 # Alignments that are remembered: all metrics score a pair before the next one comes.

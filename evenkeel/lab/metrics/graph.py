@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.lab.metrics.compare import WorkflowAlignment
-    from evenkeel.metrics.workflow.alignment import Alignment
+    from evenkeel.metrics.workflow.chain import Alignment
     from evenkeel.metrics.workflow.workflow import Workflow
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.lab.metrics.compare import WorkflowAlignment
-    from evenkeel.metrics.workflow.alignment import Alignment
+    from evenkeel.metrics.workflow.chain import Alignment
     from evenkeel.metrics.workflow.workflow import Workflow
 
 

@@ -117,7 +117,7 @@ class GroupRater(JudgeRater):
         if isinstance(outcome, Failure) and outcome.reason not in _NOT_ALONE:
             rating = await self.rate(pair)
             return replace(rating, spent=rating.spent.plus(answer.reply.spent))
-        rating = rating_of(answer.reply, SIMILARITY)
+        rating = rating_of(answer.reply)
         of_call = {JUDGED_TOGETHER: float(answer.together), "swapped": float(answer.swapped)}
         return replace(rating, details=rating.details | of_call)
 

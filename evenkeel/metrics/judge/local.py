@@ -12,7 +12,7 @@ import re
 import threading
 from itertools import pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.metrics.judge.rendering import render
 from evenkeel.metrics.protocol import Rating
@@ -37,17 +37,6 @@ _NO_PROSE: Final = re.compile(r"```|^\s*[{\[<|]|^\s*\S+\(.*\)\s*$|^ {4}\S|\t", r
 
 class LocalJudgeUnavailableError(RuntimeError):
     """Failure to load the model. The message says what is missing and what to do."""
-
-
-class EntailmentModel(Protocol):
-    """Model that tells whether a text follows from another one."""
-
-    def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float] | None:
-        """Return the probability that the second text follows from the first, for each pair.
-
-        None if a pair is longer than the model reads: nothing is cut silently.
-        """
-        ...
 
 
 class CrossEncoderModel:
@@ -79,7 +68,10 @@ class CrossEncoderModel:
         self._lock = threading.Lock()
 
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float] | None:
-        """Return the probabilities of entailment, as the protocol has it."""
+        """Return the probability that the second text follows from the first, for each pair.
+
+        None if a pair is longer than the model reads: nothing is cut silently.
+        """
         with self._lock:
             tokens = self._model.tokenizer([pair[0] for pair in pairs], [pair[1] for pair in pairs])
             if max(map(len, tokens["input_ids"])) > self._model.max_seq_length:
@@ -116,7 +108,7 @@ class LocalJudge:
     name = "local_judge"
     version = 1
 
-    def __init__(self, model: EntailmentModel) -> None:
+    def __init__(self, model: CrossEncoderModel) -> None:
         """Rate by a model that is loaded."""
         self._model = model
 

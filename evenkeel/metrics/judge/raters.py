@@ -83,7 +83,7 @@ def relabelled(explanation: str) -> str:
     return _SIDE.sub(other, explanation)
 
 
-def rating_of(reply: Reply, prompt: Prompt) -> Rating:
+def rating_of(reply: Reply) -> Rating:
     """Return a judge's reply as a rating; a reply that was remembered has `cached` among its details."""
     ruling = reply.outcome
     failed = isinstance(ruling, Failure)
@@ -92,7 +92,7 @@ def rating_of(reply: Reply, prompt: Prompt) -> Rating:
         "" if isinstance(ruling, Failure) else ruling.explanation,
         {"cached": 1.0} if reply.cached and not failed else {},
         spent=reply.spent,
-        prompt_version=prompt.prompt_version,
+        prompt_version=reply.prompt_version,
     )
 
 
@@ -177,7 +177,7 @@ class JudgeRater(Asking):
             # The judge speaks of the sides as it saw them; the reply is about the pair as it is.
             ruling = replace(reply.outcome, explanation=relabelled(reply.outcome.explanation))
             reply = replace(reply, outcome=ruling)
-        rating = rating_of(reply, self._prompt)
+        rating = rating_of(reply)
         if not self._swap_share:
             return rating
         return replace(rating, details=rating.details | {"swapped": float(swapped)})
@@ -223,7 +223,7 @@ class JudgedQuality(Asking):
         Returns: a rating, or a `Failure` with one of the reasons of `Judge.ask`.
         """
         reply = await self._judge.ask(self._question((context, render(answer))))
-        return rating_of(reply, self._prompt)
+        return rating_of(reply)
 
 
 _PURPOSE: Final = "judge_noise"

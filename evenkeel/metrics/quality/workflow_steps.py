@@ -12,8 +12,7 @@ from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.assignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.quality.measurement import RuleQuality
 from evenkeel.metrics.similarity.words import content_words, stem
-from evenkeel.metrics.workflow.alignment import Alignment, StepMatch, arranged, equal_steps
-from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.chain import Alignment, StepMatch, arranged, chain_f1, equal_steps
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import Workflow, WorkflowError
 
@@ -25,43 +24,37 @@ FLOOR: Final = 0.5
 """Dice coefficient from which two steps count as the same: half of their words."""
 
 
-class SharedWords:
-    """Aligner for which steps are the same if their texts are equal, or share half of their content words.
+def shared_words(reference: Workflow, candidate: Workflow) -> Alignment:
+    """Align steps whose texts are equal, or that share half of their content words.
 
-    Rougher than an encoder: "Reboot the server" and "Restart the machine" are two steps.
+    Equal texts are paired first; what is left is assigned so that most words are shared in all. Beyond 2,500
+    comparisons of what is left, only equal texts are paired. Rougher than an encoder: "Reboot the server" and
+    "Restart the machine" are two steps.
     """
-
-    name = "shared_words"
-
-    def align(self, reference: Workflow, candidate: Workflow) -> Alignment:
-        """Pair equal texts first, then assign what is left so that most words are shared in all.
-
-        Beyond 2,500 comparisons of what is left, only equal texts are paired.
-        """
-        equal = equal_steps(reference, candidate).matched
-        taken = {match.reference for match in equal}, {match.candidate for match in equal}
-        left = []
-        for index in range(len(reference.steps)):
-            if index not in taken[0]:
-                left.append(index)
-        right = []
-        for index in range(len(candidate.steps)):
-            if index not in taken[1]:
-                right.append(index)
-        if not left or not right or len(left) * len(right) > MOST_CELLS:
-            return Alignment(equal)
-        rows = [_stems(reference.steps[index]) for index in left]
-        columns = []
-        for index in right:
-            columns.append(_stems(candidate.steps[index]))
-        likeness = []
-        for row in rows:
-            likeness.append([_dice(row, column) for column in columns])
-        matches = list(equal)
-        for match in best_assignment(likeness):
-            if likeness[match.row][match.column] >= FLOOR:
-                matches.append(StepMatch(right[match.column], left[match.row]))
-        return arranged(matches, candidate)
+    equal = equal_steps(reference, candidate).matched
+    taken = {match.reference for match in equal}, {match.candidate for match in equal}
+    left = []
+    for index in range(len(reference.steps)):
+        if index not in taken[0]:
+            left.append(index)
+    right = []
+    for index in range(len(candidate.steps)):
+        if index not in taken[1]:
+            right.append(index)
+    if not left or not right or len(left) * len(right) > MOST_CELLS:
+        return Alignment(equal)
+    rows = [_stems(reference.steps[index]) for index in left]
+    columns = []
+    for index in right:
+        columns.append(_stems(candidate.steps[index]))
+    likeness = []
+    for row in rows:
+        likeness.append([_dice(row, column) for column in columns])
+    matches = list(equal)
+    for match in best_assignment(likeness):
+        if likeness[match.row][match.column] >= FLOOR:
+            matches.append(StepMatch(right[match.column], left[match.row]))
+    return arranged(matches, candidate)
 
 
 def _stems(step: str) -> frozenset[str]:
@@ -107,7 +100,7 @@ class WorkflowSteps:
             return Failure(self.name, self.version, NO_WORKFLOW, "Neither answer is a workflow.")
         if not isinstance(reference, Workflow) or not isinstance(candidate, Workflow):
             return 0.0
-        return chain_f1(reference, candidate, SharedWords().align(reference, candidate)).f1
+        return chain_f1(reference, candidate, shared_words(reference, candidate)).f1
 
 
 class StepsKept(RuleQuality):
@@ -143,7 +136,7 @@ class StepsKept(RuleQuality):
             return None if score.reason == NO_WORKFLOW else score
         reference, candidate = _read(pair.reference), _read(pair.candidate)
         if isinstance(reference, Workflow) and isinstance(candidate, Workflow):
-            matched = len(SharedWords().align(reference, candidate).matched)
+            matched = len(shared_words(reference, candidate).matched)
             if matched < min(len(reference.steps), len(candidate.steps)):
                 # Steps without a counterpart on both sides may be the same ones in other words.
                 return None

@@ -87,7 +87,7 @@ def repair_html(text: str) -> Tree:
 
 
 def _document(root: Element) -> Tree:
-    if not _has_known_tag(root):
+    if not _holds(root, TAGS):
         raise UnreadableError("malformed", "no HTML element")
     blocks = _blocks(root)
     tree = _sections(blocks)
@@ -98,9 +98,10 @@ def _document(root: Element) -> Tree:
     return tree
 
 
-def _has_known_tag(element: Element) -> bool:
+def _holds(element: Element, tags: frozenset[str]) -> bool:
+    """Return whether an element of one of the names is anywhere within."""
     for child in element.elements():
-        if child.tag in TAGS or _has_known_tag(child):
+        if child.tag in tags or _holds(child, tags):
             return True
     return False
 
@@ -134,20 +135,13 @@ def _blocks(element: Element) -> list[_Block]:
             line.append(child)
         elif child.tag in _DROPPED:
             continue
-        elif child.tag in _FLOW or _holds_flow(child):
+        elif child.tag in _FLOW or _holds(child, _FLOW):
             blocks += _paragraph("".join(line))
             line = []
             blocks += _flow(child)
         else:
             line.append(_inline(child))
     return blocks + _paragraph("".join(line))
-
-
-def _holds_flow(element: Element) -> bool:
-    for child in element.elements():
-        if child.tag in _FLOW or _holds_flow(child):
-            return True
-    return False
 
 
 def _flow(element: Element) -> list[_Block]:

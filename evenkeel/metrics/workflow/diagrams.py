@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.metrics.workflow.alignment import canonical_text
+from evenkeel.metrics.workflow.chain import canonical_text
 from evenkeel.metrics.workflow.workflow import Workflow, WorkflowError, sequence, workflow
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.figures import NO_JUDGE
 from evenkeel.core.verdict import SAME_CONTENT, Failure, stage_of
 from evenkeel.metrics.similarity.words import words
-from evenkeel.metrics.workflow.alignment import canonical_text, equal_steps
-from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.chain import canonical_text, chain_f1, equal_steps
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
 from evenkeel.monitor.detect.gate import GateMeasure

@@ -10,7 +10,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.json_rouge import JsonRouge, json_rouge
 from evenkeel.lab.metrics.json_similarity import JsonSimilarity
 from evenkeel.lab.metrics.value_alignment import ValuePair, align, canonical_key
-from evenkeel.metrics.obedience import is_valid
+from evenkeel.metrics.scoring import is_valid
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, UnreadableError, flat, scalar
 from tests.cases import cases, tupled
