@@ -66,13 +66,6 @@ def test_a_loss_counts_beyond_what_the_incumbent_loses_to_itself(pair, loss):
     assert net_loss(pair) == loss
 
 
-def test_an_equal_candidate_may_switch_and_its_savings_are_known():
-    found = figures((1200, PAIR))
-    assert found.decision.answer == "may_switch"
-    assert found.saved_dollars == pytest.approx(0.0015)
-    assert found.measures["worse"].upper < 0.03
-
-
 def test_pairs_that_nobody_rated_may_be_losses():
     """Answers differ where a judge fails, since it is not asked about equal ones."""
     unrated = replace(PAIR, rating=None, preference=None)

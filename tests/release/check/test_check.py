@@ -211,20 +211,18 @@ def test_an_endpoint_that_is_down_is_no_regression(prompt):
     assert "--base-url" in done.stderr
 
 
-def test_money_is_asked_for_above_a_dollar(check):
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--price", "simulated-steady=100/100"), "cannot ask for confirmation without a terminal"),
+        (("--budget-usd", "0.5", "--model", "llama"), "of llama, whose calls no limit in dollars counts"),
+    ],
+)
+def test_money_is_asked_for_above_a_dollar_and_where_no_price_is_known(check, options, said):
     """Nothing is spent without a terminal and without --yes."""
-    done = check("--price", "simulated-steady=100/100")
-
+    done = check(*options)
     assert done.exit_code == 2
-    assert "cannot ask for confirmation without a terminal; add --yes" in done.stderr
-
-
-def test_a_limit_that_cannot_hold_is_said_before_anything_is_spent(check):
-    """Calls to a model without a price cost nothing as far as anybody knows."""
-    done = check("--budget-usd", "0.5", model="llama-at-home")
-
-    assert done.exit_code == 2
-    assert "without a known price of llama-at-home, whose calls no limit in dollars counts" in done.stderr
+    assert said in done.stderr
     assert "add --yes" in done.stderr
 
 
@@ -267,9 +265,8 @@ def test_the_folder_that_somebody_works_in_keeps_its_mode(prompt, check):
 
 def test_a_request_states_its_type_once():
     """Gateways join two headers of one name; the type is the replayer's to state."""
-    assert ModelAt("m", "http://127.0.0.1:9/v1", "key").target(CHAT).headers == (
-        ("authorization", "Bearer key"),
-    )
+    target = ModelAt("m", "http://127.0.0.1:9/v1", "key").target(CHAT)
+    assert target.headers == (("authorization", "Bearer key"),)
 
 
 def test_python_gets_the_same_outcome_in_a_notebook_too(endpoint):

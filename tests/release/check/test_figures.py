@@ -202,6 +202,14 @@ def test_planted_fragility_is_found_and_its_category_named():
     assert json.loads(as_json(outcome))["words"]
 
 
+def test_the_last_planned_round_is_followed_by_an_exact_test():
+    """Thirty points in 40 rounds: the interval that holds at any time leaves open what the test shows."""
+    request = replace(PLANNED, rounds=40, kinds={"general": ()})
+    outcome = asyncio.run(run_check(request, SimulatedRounds(0.05, 0.3, 3), Costs()))
+    assert (outcome.rounds, outcome.stopped, outcome.arms[FIRST][0].standing) == (40, "", "over")
+    assert figures(outcome.trials).standing == "unknown"
+
+
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
