@@ -16,7 +16,7 @@ from evenkeel.console.calibration import calibration_handlers
 from evenkeel.console.challengers import challenger_handlers
 from evenkeel.console.changes import change_handlers
 from evenkeel.console.documents import document_handler
-from evenkeel.console.goldens import golden_api_handlers, golden_handlers
+from evenkeel.console.goldens import golden_handlers
 from evenkeel.console.incidents import incident_handlers
 from evenkeel.console.judge import judge_handler
 from evenkeel.console.labels import feedback_handlers
@@ -121,7 +121,6 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *setup_handlers(sources, renderer),
             document_handler(renderer),
             *golden_handlers(sources, renderer),
-            *golden_api_handlers(sources),
             *probe_handlers(
                 sources.exposition,
                 lambda: sources.measuring().problems(),

@@ -32,7 +32,7 @@ from evenkeel.release.kit.arguments import InputError
 from evenkeel.stores.goldens import GoldenError, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from litestar.types import ControllerRouterHandler
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 ROWS: Final = 40
 """Goldens on a page of the list."""
+MOST: Final = 10_000
+"""Goldens that are listed at most."""
 _ANSWER_CHARS: Final = 160
 _QUESTION_CHARS: Final = 220
 # Browsers get slow with longer texts.
@@ -189,10 +191,20 @@ def _changed(sources: ConsoleSources, request: AnyRequest, asked: Mapping[str, A
 
 
 PageNumber = Annotated[int, QueryParameter(ge=1, le=1_000)]
+Limit = Annotated[int, QueryParameter(ge=1, le=MOST)]
 
 
 def golden_handlers(sources: ConsoleSources, renderer: Renderer) -> list[ControllerRouterHandler]:
-    """Handlers of GET `/goldens` (`route`, `task`, `show`, `page`) and `/goldens/{id}`, POST `/goldens`."""
+    """Handlers of GET `/goldens` (`route`, `task`, `show`, `page`) and `/goldens/{id}`, POST `/goldens`.
+
+    The same is under `/api`, where the list is narrowed by `route`, `task`, `retired` and `limit`.
+    """
+
+    def history_of(golden_id: str) -> Sequence[Golden]:
+        history = sources.goldens.history(golden_id.removeprefix("/"))
+        if not history:
+            raise NotFoundException(detail="There is no golden of this id.")
+        return history
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(
@@ -207,10 +219,7 @@ def golden_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Control
     # The path type also takes ids that hold a slash.
     @get("/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
     def one(request: AnyRequest, golden_id: PathText) -> Response[bytes]:
-        name = golden_id.removeprefix("/")
-        history = sources.goldens.history(name)
-        if not history:
-            raise NotFoundException(detail="There is no golden of this id.")
+        history = history_of(golden_id)
         newest = history[-1]
         return renderer.response(
             "golden.html",
@@ -228,21 +237,8 @@ def golden_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Control
     def changed(request: AnyRequest, data: Form) -> Response[bytes]:
         return see_other(links.page_link("goldens", _changed(sources, request, fields_of(data)).id))
 
-    # A router, because Litestar would wrap the first of two handlers of one path twice.
-    return [Router("/goldens", route_handlers=[listed, changed]), one]
-
-
-MOST: Final = 10_000
-"""Goldens that are listed at most."""
-
-Limit = Annotated[int, QueryParameter(ge=1, le=MOST)]
-
-
-def golden_api_handlers(sources: ConsoleSources) -> list[ControllerRouterHandler]:
-    """Handlers of GET `/api/goldens` and `/api/goldens/{id}`, POST `/api/goldens`."""
-
     @get("/", sync_to_thread=True, needs="viewer")
-    def listed(
+    def listed_by_api(
         *,
         route: QueryText = None,
         task: QueryText = None,
@@ -255,20 +251,21 @@ def golden_api_handlers(sources: ConsoleSources) -> list[ControllerRouterHandler
         )
         return json_response({"goldens": [golden_row(golden) for golden in goldens_listed]})
 
-    # The path type also takes ids that hold a slash.
     @get("/api/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
-    def one(golden_id: PathText) -> Response[bytes]:
+    def one_by_api(golden_id: PathText) -> Response[bytes]:
         """Return all versions of a golden, oldest first."""
-        name = golden_id.removeprefix("/")
-        history = sources.goldens.history(name)
-        if not history:
-            raise NotFoundException(detail="There is no golden of this id.")
-        return json_response({"versions": [golden_row(golden) for golden in history]})
+        versions = list(map(golden_row, history_of(golden_id)))
+        return json_response({"versions": versions})
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
-    def changed(request: AnyRequest, body: RawBody) -> Response[bytes]:
+    def changed_by_api(request: AnyRequest, body: RawBody) -> Response[bytes]:
         """Apply a change, which has the fields of `_Change`."""
         return json_response({"golden": golden_row(_changed(sources, request, json_object(body)))})
 
-    # A router, because Litestar would wrap the first of two handlers of one path twice.
-    return [Router("/api/goldens", route_handlers=[listed, changed]), one]
+    # Routers, because Litestar would wrap the first of two handlers of one path twice.
+    return [
+        Router("/goldens", route_handlers=[listed, changed]),
+        Router("/api/goldens", route_handlers=[listed_by_api, changed_by_api]),
+        one,
+        one_by_api,
+    ]
