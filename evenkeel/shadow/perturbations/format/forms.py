@@ -134,7 +134,7 @@ class Form:
         if self.format == "free" and any(_LISTING.search(segment.text) for segment in asking):
             return NotApplicable("own_form")
         for segment in view.segments:
-            if segment.kind != "history" and _shows_structure(segment):
+            if segment.kind != "history" and _shows_structure(segment, of_answer=False):
                 return NotApplicable("unclear_format")
         language = _language(view, asking)
         if language not in SPEECHES or self.format not in SPEECHES[language].answer:
@@ -267,17 +267,24 @@ def _asking(view: PromptView) -> list[Segment]:
             bool(segments) and segments[-1].index == segment.index - 1 and segments[-1].slot == segment.slot
         )
         shown = follows and segment.type == "code" and segments[-1].text.rstrip().endswith(":")
-        if segment.type == "output_instructions" or shown:
+        if segment.type == "output_instructions" or shown or _shows_structure(segment, of_answer=True):
             segments.append(segment)
     return segments
 
 
-def _shows_structure(segment: Segment) -> bool:
-    """Return whether instructions show a structure beside words about output: the answer's, or data."""
+# The schema of what is to be answered, which takes on the new format; one of tools or tables is data.
+_SCHEMA_OF_ANSWER: Final = re.compile(
+    r"\b(?:slots?|fields?|answer|response|reply|output|form)\b[^\n]{0,80}\bschema\b", re.IGNORECASE
+)
+
+
+def _shows_structure(segment: Segment, *, of_answer: bool) -> bool:
+    """Return whether instructions show a structure: the answer's schema, or another, which may be data."""
     if segment.type not in ("instructions", "text"):
         return False
     for skeleton in skeletons(segment.text, None):
-        if speaks_of_output(line_before(segment.text, skeleton.start)):
+        lead = line_before(segment.text, skeleton.start)
+        if speaks_of_output(lead) and of_answer == bool(_SCHEMA_OF_ANSWER.search(lead)):
             return True
     return False
 
