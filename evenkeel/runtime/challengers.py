@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.challenge import Challenge
 from evenkeel.core.endpoint import with_model
-from evenkeel.metrics.judge.preference import PreferenceJudge
+from evenkeel.metrics.judge.raters import PreferenceJudge
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime import replays
 from evenkeel.settings.routes import Credential

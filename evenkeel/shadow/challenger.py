@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from evenkeel.core.tiers import Tier
     from evenkeel.core.verdict import Judgement
     from evenkeel.llm.price import Prices, Quote
-    from evenkeel.metrics.judge.preference import Preference, PreferenceJudge
+    from evenkeel.metrics.judge.raters import Preference, PreferenceJudge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.prompt import PromptView

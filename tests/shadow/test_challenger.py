@@ -15,7 +15,7 @@ from evenkeel.core.challenge import CHALLENGERS, Challenge
 from evenkeel.core.records import to_json
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.metrics.judge import Judge
-from evenkeel.metrics.judge.preference import PreferenceJudge
+from evenkeel.metrics.judge.raters import PreferenceJudge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.challenge.figures import challenge_figures
 from evenkeel.shadow.challenger import ChallengeJudges, Challenger, ChallengeReplays, candidate_view

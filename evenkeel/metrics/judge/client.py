@@ -53,36 +53,6 @@ def ruling_key(endpoint: str, model: str, question: Question, vote: int = 0) -> 
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-class Rulings:
-    """Cache of rulings, never of failures. Errors of its store are counted; judging goes on without it."""
-
-    def __init__(self, cache: Cache) -> None:
-        self._cache = cache
-        self.faults = 0
-
-    async def get(self, key: str) -> Ruling | None:
-        """Return the ruling; None if there is none, or the cache cannot be read."""
-        try:
-            body = await asyncio.to_thread(self._cache.get, key)
-            return None if body is None else Ruling(*json.loads(body))
-        except Exception as error:  # noqa: BLE001 - named boundary: a cache must not stop the judging
-            self._note(error)
-            return None
-
-    async def put(self, key: str, ruling: Ruling) -> None:
-        """Remember a ruling if the cache can be written."""
-        body = json.dumps([ruling.rating, ruling.explanation, ruling.initial]).encode()
-        try:
-            await asyncio.to_thread(self._cache.put, key, body)
-        except Exception as error:  # noqa: BLE001 - named boundary: a cache must not stop the judging
-            self._note(error)
-
-    def _note(self, error: Exception) -> None:
-        self.faults += 1
-        if self.faults == 1:
-            log.warning("the judge's cache fails (%s: %s); judging goes on", type(error).__name__, error)
-
-
 # Arbitrary but fixed: servers that honour seeds then repeat their answers.
 _SEED: Final = 7
 LONGEST_CHARS: Final = 300_000
@@ -131,14 +101,15 @@ class Judge:
 
         Args:
             endpoint: Endpoint of the model; closed with the judge.
-            cache: Cache of rulings. Default: none.
+            cache: Cache of rulings, never of failures. Default: none.
             repairs: Most retries after an unreadable reply, each with a reminder of the reply format.
             longest_chars: Most characters of a question; a longer one fails as "too_long" and is not sent.
             flex: True to use the endpoint's flex tier for questions that can wait.
         """
         self._endpoint = endpoint
         self._longest_chars = longest_chars
-        self._rulings = Rulings(cache) if cache is not None else None
+        self._cache = cache
+        self._cache_failed = False
         self._repairs = repairs
         self._flex = flex
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -186,17 +157,17 @@ class Judge:
         if fault := self._too_long(question):
             return self._reply(question, fault)
         budget = budget or SCORING_BUDGET.get()
-        if fresh or not self._rulings:
+        if fresh or self._cache is None:
             return await self._asked(question, vote, budget)
         key = ruling_key(self._endpoint.base_url, self.model, question, vote)
         # Concurrent calls with the same question, as for pairs that share a reference, wait for one answer.
         async with self._asking.setdefault(key, asyncio.Lock()):
-            remembered = await self._rulings.get(key)
+            remembered = await self._recalled(key)
             if remembered is not None:
                 return Reply(remembered, prompt_version=question.prompt_version, cached=True)
             reply = await self._asked(question, vote, budget)
             if isinstance(reply.outcome, Ruling):
-                await self._rulings.put(key, reply.outcome)
+                await self._keep(key, reply.outcome)
         return reply
 
     async def _asked(self, question: Question, vote: int, budget: CallBudget | None) -> Reply:
@@ -239,12 +210,35 @@ class Judge:
     async def remembers(self, question: Question, *, vote: int = 0) -> bool:
         """Return whether a vote on a question is cached, so that asking it costs nothing."""
         key = ruling_key(self._endpoint.base_url, self.model, question, vote)
-        return self._rulings is not None and await self._rulings.get(key) is not None
+        return await self._recalled(key) is not None
 
     async def remember(self, question: Question, ruling: Ruling) -> None:
         """Cache a ruling as the first vote on a question."""
-        if self._rulings:
-            await self._rulings.put(ruling_key(self._endpoint.base_url, self.model, question), ruling)
+        await self._keep(ruling_key(self._endpoint.base_url, self.model, question), ruling)
+
+    async def _recalled(self, key: str) -> Ruling | None:
+        if self._cache is None:
+            return None
+        try:
+            body = await asyncio.to_thread(self._cache.get, key)
+            return None if body is None else Ruling(*json.loads(body))
+        except Exception as error:  # noqa: BLE001 - named boundary: a cache must not stop the judging
+            self._note(error)
+            return None
+
+    async def _keep(self, key: str, ruling: Ruling) -> None:
+        if self._cache is None:
+            return
+        body = json.dumps([ruling.rating, ruling.explanation, ruling.initial]).encode()
+        try:
+            await asyncio.to_thread(self._cache.put, key, body)
+        except Exception as error:  # noqa: BLE001 - named boundary: a cache must not stop the judging
+            self._note(error)
+
+    def _note(self, error: Exception) -> None:
+        if not self._cache_failed:
+            self._cache_failed = True
+            log.warning("the judge's cache fails (%s: %s); judging goes on", type(error).__name__, error)
 
     def _too_long(self, question: Question) -> Fault | None:
         if question.chars <= self._longest_chars:

@@ -88,7 +88,7 @@ def test_judging_afresh_neither_reads_nor_writes():
 
 
 def test_a_broken_cache_does_not_stop_the_judge(caplog):
-    """Reading and writing fail: counted each time, said once, and the judge is simply asked."""
+    """Reading and writing fail: said once, and the judge is simply asked."""
 
     class Broken:
         def get(self, key):
@@ -98,10 +98,9 @@ def test_a_broken_cache_does_not_stop_the_judge(caplog):
             raise sqlite3.OperationalError("database is locked")
 
     async def scene(judge, _):
-        outcomes = [(await judge.ask(QUESTION)).outcome for _n in range(2)]
-        return outcomes, judge._rulings.faults
+        return [(await judge.ask(QUESTION)).outcome for _n in range(2)]
 
-    assert run([GOOD], scene, cache=Broken()) == ([Ruling(3, "the same")] * 2, 4)
+    assert run([GOOD], scene, cache=Broken()) == [Ruling(3, "the same")] * 2
     assert [record.message for record in caplog.records if record.name == "evenkeel.judge"] == [
         "the judge's cache fails (OperationalError: disk I/O error); judging goes on"
     ]
