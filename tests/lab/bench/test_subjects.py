@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
+
+import pytest
 
 from evenkeel.lab.bench.items import builtin_items
-from evenkeel.lab.bench.prompts import prompt_of
+from evenkeel.lab.bench.prompts import TASKS, prompt_of
 from evenkeel.lab.bench.subjects import IssueSubjects
 from evenkeel.metrics.tasks import Task
+from evenkeel.shadow.perturbations import NotApplicable
+from evenkeel.shadow.perturbations.format import FORMATS
 from evenkeel.simulate import Condition, PromptMessage
 from evenkeel.simulate.model import read, say
 from evenkeel.simulate.rewriter import blocks
@@ -29,6 +34,14 @@ def test_every_issue_is_known_by_each_of_its_prompts():
         slots = prompt_of(item, Task.SLOT_FILLING).text
         assert json.loads(answer(slots)) == item.entities
         assert len(json.loads(answer(slots, Condition.WORSE))) < len(item.entities)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_any_other_format_can_be_asked_of_every_task(task):
+    """Also where the schema of what is to be filled stands beside the words on output."""
+    outcomes = {form.name: form.apply(prompt_of(ITEMS[0], task), 0.5, random.Random(0)) for form in FORMATS}
+    assert outcomes.pop("format.json").reason == "already_wanted"
+    assert not any(isinstance(outcome, NotApplicable) for outcome in outcomes.values())
 
 
 def test_the_simulated_rewriter_lists_the_blocks_of_a_template():
