@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from evenkeel.cli.options import emit, json_option, settings_options, settings_source
-from evenkeel.core.figures import count
-from evenkeel.runtime import candidates, references
+from evenkeel.core.figures import count, percent, usd
+from evenkeel.release.challenge.retirements import retirement_of
+from evenkeel.runtime import references
 from evenkeel.runtime.limits import limit_lines
 from evenkeel.runtime.notes import judge_line, notes
 from evenkeel.runtime.notifications import unknown_services
@@ -21,9 +22,11 @@ from evenkeel.runtime.preflight import (
     unreachable_upstreams,
     unusable_store,
 )
+from evenkeel.runtime.replays import budgeted_prices
+from evenkeel.runtime.stores import CHALLENGER_SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evenkeel.runtime.checks import Check
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
 
 
+# Requests of a route for which the cost of its challenger is stated.
+_REQUESTS: Final = 10_000
+# Answers of the candidate: one, and two more for every third pair.
+_ANSWERS_OF_A_PAIR: Final = 5 / 3
 _TESTS = ("request", "replay", "judge", "rewriter", "notification")
 
 
@@ -81,7 +88,7 @@ def check_config(
     guarding = role in {None, "monitor"} or options["admin_port"] is not None
     settings = settings_source(config, options, guarding=guarding).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
-    noted += candidates.retirement_notes(settings, time.time())
+    noted += retirement_notes(settings, time.time())
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]
     if settings.alerts.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
@@ -91,7 +98,7 @@ def check_config(
         keys += map(str, of_route)
     limits = list(limit_lines(settings))
     costs = list(references.cost_lines(settings)) if role != "proxy" else []
-    challengers = list(candidates.cost_lines(settings)) if role != "proxy" else []
+    challengers = list(challenger_lines(settings)) if role != "proxy" else []
     judge = judge_line(settings)
     chosen = _TESTS if "all" in tests else tests
     # A call that must fail for a known reason would only repeat the problem in other words.
@@ -126,3 +133,55 @@ def _checked(settings: Settings, names: Sequence[str], model: str) -> list[tuple
     from evenkeel.runtime.checks import run_checks
 
     return run_checks(settings, names, model)
+
+
+def challenger_lines(settings: Settings) -> Iterator[str]:
+    """Yield what the challengers of the settings cost, and the most they may cost a day."""
+    prices, budget = budgeted_prices(settings), settings.budget
+    tokens_in, tokens_out = references.USUAL_TOKENS
+    for route in settings.routes:
+        named = route.challenger
+        if named is None:
+            continue
+        # No more than the sampled requests can be asked.
+        share = min(named.share, route.sampling_rate)
+        cost = "its price is not known"
+        if named.model and prices.knows(named.model):
+            answers = _REQUESTS * share * _ANSWERS_OF_A_PAIR
+            answers_usd = answers * prices.usd(named.model, tokens_in, tokens_out)
+            cost = (
+                f"its answers cost about {usd(answers_usd)} for {_REQUESTS:,} requests of "
+                f"{tokens_in:,} tokens in and {tokens_out:,} out"
+            )
+        most = []
+        if budget.usd_per_day is not None:
+            most.append(usd(budget.usd_per_day * CHALLENGER_SHARE))
+        if budget.tokens_per_day is not None:
+            most.append(f"{round(budget.tokens_per_day * CHALLENGER_SHARE):,} tokens")
+        limit = f"all challengers together at most {' and '.join(most)} a day" if most else "no limit is set"
+        who = named.model or "the same model"
+        yield (
+            f"challenger of {route.name}: {who} is asked {percent(share, 1)} of the requests; {cost}, and "
+            f"judging comes on top; {limit}"
+        )
+
+
+def retirement_notes(settings: Settings, now: float) -> Iterator[str]:
+    """Yield a note for each model of the settings whose provider has announced that it retires.
+
+    Args:
+        settings: Name the judge, the rewriter and the challengers.
+        now: Unix time in seconds.
+    """
+    rewriter = settings.replays.rewriter
+    named = {
+        "judge": settings.judge.model if settings.judge else None,
+        "replays.rewriter": rewriter.model if rewriter else None,
+    }
+    for route in settings.routes:
+        if route.challenger is not None:
+            named[f"routes.{route.name}.challenger"] = route.challenger.model
+    for part, model in named.items():
+        retirement = retirement_of(model, now) if model else None
+        if retirement is not None:
+            yield f"{part}: {retirement} ({retirement.source})"

@@ -6,7 +6,6 @@ module: the client library of Redis, and the learner of templates, are loaded on
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import os
 import socket
@@ -31,7 +30,7 @@ from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.counters import CounterStore
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
-from evenkeel.stores.lease import SoleLease
+from evenkeel.stores.lease import RoleLease
 from evenkeel.stores.monitor_state import MonitorStore, monitor_names
 from evenkeel.stores.panels import PanelStore
 from evenkeel.stores.references import ReferenceStore
@@ -39,7 +38,6 @@ from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.templates import TemplateStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
     from evenkeel.shadow.templates import Templates
     from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.documents import Documents
-    from evenkeel.stores.lease import RoleLease
 
 CHALLENGER_SHARE = 0.2
 """Largest share of the budget that challengers may use."""
@@ -62,7 +59,7 @@ _TEMPLATES_FOLLOWED_EVERY_S = 10.0
 _TEMPLATES_SAVED_EVERY_S = 30.0
 
 
-class DocumentStores(abc.ABC):
+class DocumentStores:
     """Stores that hold small documents, in either kind of storage."""
 
     def __init__(self, settings: Settings, documents: Documents) -> None:
@@ -88,9 +85,9 @@ class DocumentStores(abc.ABC):
         self.judge_cache = DocumentCache(documents, "rulings")
         self.rewrites = DocumentCache(documents, "rewrites")
 
-    @abc.abstractmethod
-    def lease(self, name: str, length_s: float = 10.0) -> RoleLease:
+    def lease(self, name: str, length_s: float = 10.0) -> RoleLease:  # noqa: ARG002 - for those who share
         """Return a lease, which only one of several processes may hold, in the name of this one."""
+        return RoleLease()
 
     def monitors(self) -> list[MonitorStore]:
         """Return the stores of every monitor that there has been, for reading. Blocks."""
@@ -104,7 +101,7 @@ class DocumentStores(abc.ABC):
         remote = self.documents.remote
         # On a Redis other workers read what one has learned; a file is read at the next start alone.
         return Templates(
-            TemplateStore(self.documents),
+            self.documents,
             self.lease("learner", _LEARNER_LEASE_S),
             every_s=_TEMPLATES_FOLLOWED_EVERY_S if remote else _TEMPLATES_SAVED_EVERY_S,
         )
@@ -145,10 +142,6 @@ class SqliteStores(DocumentStores):
         """Drop what is beyond the limits of the settings."""
         self.archive.prune()
         self.verdicts.trim()
-
-    def lease(self, name: str, length_s: float = 10.0) -> RoleLease:  # noqa: ARG002 - one process holds them all
-        """Return a lease that is always held, because a single process uses the file."""
-        return SoleLease()
 
     def losses(self) -> Snapshot:
         """Count what the limits have dropped since the installation began. Blocks."""
@@ -224,8 +217,7 @@ class RedisStores(DocumentStores):
 
     def lease(self, name: str, length_s: float = 10.0) -> RoleLease:
         """Return a lease that processes compete for, as `DocumentStores.lease` does."""
-        from evenkeel.stores.redis.connection import process_name
-        from evenkeel.stores.redis.lease import RedisLease
+        from evenkeel.stores.redis.connection import RedisLease, process_name
 
         return RedisLease(self._store, name, process_name(os.getpid()), length_s=length_s)
 

@@ -8,27 +8,42 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
 from evenkeel.shadow.prompt.template import TemplateLearner
+from evenkeel.stores.documents import Collection, sealed
 
 if TYPE_CHECKING:
     import threading
 
     from evenkeel.shadow.original import Reader
+    from evenkeel.stores.documents import Documents
     from evenkeel.stores.lease import RoleLease
-    from evenkeel.stores.templates import TemplateStore
 
 log = logging.getLogger("evenkeel.worker")
+
+_LEARNER: Final = "all"
+
+
+class _State(NamedTuple):
+    learner: str
+    text: str
+
+
+# Templates quote prompts, so they are sealed.
+_STATE: Final = Collection(
+    name="templates", key=("learner",), body=sealed(_State, "templates", lambda state: state.learner)
+)
 
 
 class Templates:
     """Keeps one worker's learner in step with the store, and so with the other workers."""
 
-    def __init__(self, store: TemplateStore, lease: RoleLease, *, every_s: float) -> None:
+    def __init__(self, documents: Documents, lease: RoleLease, *, every_s: float) -> None:
         """Keep one worker's learner in step. The holder of the lease is the worker whose learner counts."""
-        self._store = store
+        self._documents = documents
+        documents.open(_STATE)
         self._lease = lease
         self._every_s = every_s
         self._known = ""
@@ -40,7 +55,7 @@ class Templates:
         if self._lease.hold():
             state = json.dumps(reader.learner.snapshot(), separators=(",", ":"))
             if state != self._known:
-                self._store.save(state)
+                self._documents.put(_STATE, _State(_LEARNER, state))
                 self._known = state
             return
         before = self._known
@@ -65,7 +80,8 @@ class Templates:
                 return
 
     def _restored(self) -> TemplateLearner:
-        self._known = self._store.load()
+        state = self._documents.find(_STATE, _LEARNER)
+        self._known = state.text if state else ""
         try:
             return TemplateLearner.restore(json.loads(self._known) if self._known else None)
         except ValueError:

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
 
-
-class RoleLease(Protocol):
-    """Right to do a job that only one process may do."""
+class RoleLease:
+    """Right to do a job that only one process may do; a process that shares with no other holds it."""
 
     def hold(self) -> bool:
         """Take or renew the lease. Return whether it is held now."""
-        ...
-
-    def leave(self) -> None:
-        """Give the lease back."""
-        ...
-
-
-class SoleLease:
-    """Lease of a process that shares its job with no other."""
-
-    def hold(self) -> bool:
-        """Return True: the lease is always held. See `RoleLease.hold`."""
         return True
 
     def leave(self) -> None:
-        """Do nothing. See `RoleLease.leave`."""
+        """Give the lease back at once, if it is held."""

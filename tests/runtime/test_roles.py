@@ -15,9 +15,8 @@ from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import CellNeed, Needs
 from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.shadow.templates import Templates
+from evenkeel.stores.redis.connection import RedisLease
 from evenkeel.stores.redis.documents import RedisDocuments
-from evenkeel.stores.redis.lease import RedisLease
-from evenkeel.stores.templates import TemplateStore
 from tests.kit.cells import cell_report
 from tests.redis_server import a_store
 
@@ -49,7 +48,7 @@ def test_workers_hear_which_cells_need_trials(store):
 
 def _templates(store, holder):
     lease = RedisLease(store, "learner", holder, length_s=60)
-    return Templates(TemplateStore(RedisDocuments(store)), lease, every_s=10.0)
+    return Templates(RedisDocuments(store), lease, every_s=10.0)
 
 
 def _prompts(reader, count):

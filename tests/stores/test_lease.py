@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.stores.redis.lease import RedisLease
+from evenkeel.stores.redis.connection import RedisLease
 
 
 def test_a_lease_is_held_by_one(on_redis):

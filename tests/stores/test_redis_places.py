@@ -19,9 +19,8 @@ from evenkeel.stores.counters import CounterStore
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.monitor_state import MonitorStore
-from evenkeel.stores.redis.connection import NotReplicatedError, RedisPlace, RedisStore
+from evenkeel.stores.redis.connection import NotReplicatedError, RedisLease, RedisPlace, RedisStore
 from evenkeel.stores.redis.documents import RedisDocuments
-from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from tests.kit.certificates import Authority

@@ -31,6 +31,7 @@ from redis.sentinel import Sentinel
 
 from evenkeel.core.network import CERT_VARIABLE, KEY_VARIABLE
 from evenkeel.stores.errors import StoreError
+from evenkeel.stores.lease import RoleLease
 from evenkeel.stores.sealing import seal_of
 
 if TYPE_CHECKING:
@@ -184,6 +185,29 @@ class Script:
             return self(keys, *arguments)
         # In full, in case that the server does not know it: it goes out together with other commands.
         return self._store.await_replicas("EVAL", self._text, len(keys), *keys, *arguments)
+
+
+class RedisLease(RoleLease):
+    """Lease held by one process at a time, by the server's clock. A silent holder loses it.
+
+    It can change hands while its holder is still at work, so what it guards must bear being done twice.
+    """
+
+    def __init__(self, store: RedisStore, name: str, holder: str, *, length_s: float = 10.0) -> None:
+        """Open it; nothing is sent yet. It lasts for `length_s` unless it is renewed."""
+        self._key = store.key("main", f"lease:{name}")
+        self._holder = holder
+        self._length_ms = round(length_s * 1000)
+        self._hold = Script(store, "lease_hold")
+        self._leave = Script(store, "lease_leave")
+
+    def hold(self) -> bool:
+        """Take or renew the lease. Return False while another process holds it."""
+        return bool(self._hold((self._key,), self._holder, self._length_ms))
+
+    def leave(self) -> None:
+        """Give the lease back, as `RoleLease.leave` does."""
+        self._leave((self._key,), self._holder)
 
 
 def text(value: Any) -> str:

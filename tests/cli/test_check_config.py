@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from evenkeel.cli.check_config import challenger_lines, retirement_notes
 from evenkeel.core.figures import percent
-from evenkeel.runtime.candidates import cost_lines, retirement_notes
 from evenkeel.settings import load
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC).timestamp()
@@ -20,7 +20,7 @@ def settings(tmp_path, challenger, more=""):
 
 def test_the_cost_is_stated_for_what_can_be_asked(tmp_path):
     """A tenth is sampled: 1,000 pairs of 10,000 requests, which take 5/3 answers each at 0.005 dollars."""
-    (said,) = cost_lines(
+    (said,) = challenger_lines(
         settings(
             tmp_path,
             "{model: m, share: 0.5}",
@@ -35,7 +35,7 @@ def test_the_cost_is_stated_for_what_can_be_asked(tmp_path):
 
 
 def test_a_price_that_nobody_knows_is_said(tmp_path):
-    (said,) = cost_lines(settings(tmp_path, "{model: nobody-knows}"))
+    (said,) = challenger_lines(settings(tmp_path, "{model: nobody-knows}"))
     assert f"nobody-knows is asked {percent(0.02, 1)} of the requests; its price is not known" in said
     budget = settings(tmp_path, "{model: m}").budget
     usd, tokens = budget.usd_per_day / 5, budget.tokens_per_day // 5
