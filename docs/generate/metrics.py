@@ -7,9 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.monitor.changes.exporter import GoldenCollector, SilentCollector
 from evenkeel.monitor.export.incidents import IncidentCollector
-from evenkeel.monitor.export.prometheus import CellCollector
+from evenkeel.monitor.export.prometheus import CellCollector, GoldenCollector, SilentCollector
 from evenkeel.monitor.export.snapshots import HELP
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.release.challenge.board import ChallengeCollector

@@ -20,7 +20,7 @@ from evenkeel.core.trouble import Trouble
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
-from evenkeel.monitor.changes.exporter import GoldenCollector
+from evenkeel.monitor.export.prometheus import GoldenCollector
 from evenkeel.release.gate.scoring import GateScoring
 from evenkeel.release.gate.sides import SideEndpoint
 from evenkeel.release.goldens.replay import GoldenReplayer, GoldenRoute

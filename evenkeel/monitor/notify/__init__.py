@@ -7,9 +7,8 @@ delivery is tried again after 1 s, 2 s, 4 s … 5 min.
 """
 
 from evenkeel.monitor.notify.alerts import event_json, incident_json, summary
-from evenkeel.monitor.notify.channel import Channel, Sink
+from evenkeel.monitor.notify.channel import Channel, Notifier, Sink
 from evenkeel.monitor.notify.notices import Contact, Notice, NoticeMessage, Writer
-from evenkeel.monitor.notify.notifier import Notifier
 
 __all__ = [
     "Channel",

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from evenkeel.console import ConsoleSources, ReferenceSetup, create_app
 from evenkeel.metrics.registry import publish_labels
-from evenkeel.monitor.changes.exporter import SilentCollector
 from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.monitor.detect.references import FALSE_ALARMS_PER_YEAR
 from evenkeel.monitor.export.exposition import Exposition
 from evenkeel.monitor.export.incidents import IncidentCollector
+from evenkeel.monitor.export.prometheus import SilentCollector
 from evenkeel.monitor.incidents import IncidentBoard, worst_trials
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.measuring import MeasuringWatch, known

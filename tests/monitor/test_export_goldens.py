@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from evenkeel.monitor.changes.exporter import GoldenCollector, SilentCollector
+from evenkeel.monitor.export.prometheus import GoldenCollector, SilentCollector
 from evenkeel.monitor.fold import SilentReport
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 
