@@ -25,7 +25,7 @@ from evenkeel.release.gate.scoring import GateScoring
 from evenkeel.release.gate.sides import SideEndpoint
 from evenkeel.release.goldens.replay import GoldenReplayer, GoldenRoute
 from evenkeel.release.reference_scores import ReferenceScores
-from evenkeel.stores.bursts import Override
+from evenkeel.stores.changes import Override
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.lease import RoleLease
 
@@ -86,8 +85,7 @@ class Responder:
     records: Callable[[], Sequence[ChangeRecord]]
     """The latest changes of all routes."""
     store: ChangeStore
-    """Responses made so far."""
-    bursts: Bursts
+    """Responses made so far, and bursts."""
     goldens: GoldenReplayer
     routes: frozenset[str]
     """Routes of the settings."""
@@ -108,15 +106,15 @@ class Responder:
             if not self.store.respond(record.id, now):
                 continue
             if record.kinds & _BURST_FOR:
-                self.bursts.put(Override(record.route, _BURST_RATE, now + _BURST_S, record.id))
+                self.store.put_burst(Override(record.route, _BURST_RATE, now + _BURST_S, record.id))
                 about = {"route": record.route, "change": record.id}
                 log.info("change %s on %s: trying more for a while", record.id, record.route, extra=about)
             if record.kinds - _NOT_FOR_GOLDENS:
                 jobs.append(Job(record.route, record.id))
         since = {record.id: record.since for record in records}
-        for override in self.bursts.active(now):
+        for override in self.store.bursts(now):
             if since.get(override.change, 0) >= _BURST_EXCHANGES:
-                self.bursts.drop(override.route)
+                self.store.drop_burst(override.route)
         return jobs
 
     async def step(self) -> int:
@@ -210,7 +208,6 @@ class ChangeResponse:
         self.responder = Responder(
             records=monitor.change_records,
             store=stores.changes,
-            bursts=stores.bursts,
             goldens=goldens,
             routes=frozenset(route.name for route in settings.routes),
             scores=ReferenceScores(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from evenkeel.settings.storage import Redaction
     from evenkeel.shadow.protection import Redactor
-    from evenkeel.stores.bursts import Bursts, Override
+    from evenkeel.stores.changes import ChangeStore, Override
     from evenkeel.stores.counters import Snapshot
 
 
@@ -77,7 +77,7 @@ def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) ->
 
 
 def follow_bursts(
-    stopping: threading.Event, lanes: Callable[[], Mapping[str, Lane]], connect: Callable[[], Bursts]
+    stopping: threading.Event, lanes: Callable[[], Mapping[str, Lane]], connect: Callable[[], ChangeStore]
 ) -> None:
     """Apply the store's bursts every other second: the body of a thread.
 
@@ -88,12 +88,12 @@ def follow_bursts(
         lanes: Returns the routes at run time, which a reload replaces.
         connect: Opens the store. While it fails, routes are sampled as the settings say.
     """
-    bursts: Bursts | None = None
+    store: ChangeStore | None = None
     trouble = Trouble(log, "bursts cannot be read (%s); sampling goes on as the settings say")
     while not stopping.wait(_POLL_S):
         with trouble:
-            bursts = bursts or connect()
-            apply_overrides(lanes(), bursts.active(time.time()))
+            store = store or connect()
+            apply_overrides(lanes(), store.bursts(time.time()))
         if trouble.ongoing:
             # Otherwise a burst would go on for as long as the store is away.
             apply_overrides(lanes(), ())
@@ -223,7 +223,7 @@ async def _serve(briefing: Briefing) -> None:
     stopping = threading.Event()
     bodies = [
         partial(publish_counters, stopping, briefing.report, snapshot),
-        partial(follow_bursts, stopping, lambda: plane.lanes, lambda: connect(settings).bursts),
+        partial(follow_bursts, stopping, lambda: plane.lanes, lambda: connect(settings).changes),
     ]
     with threads(stopping, bodies):
         when_orphaned(lambda: loop.call_soon_threadsafe(stop.set), follow)

@@ -23,7 +23,6 @@ from evenkeel.settings.types import secret
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.budget import SharedCostTracker
-from evenkeel.stores.bursts import Bursts
 from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.challenges import ChallengeStore
 from evenkeel.stores.changes import ChangeStore
@@ -73,7 +72,6 @@ class DocumentStores:
         self.labels = LabelStore(documents)
         self.actions = ActionLog(documents)
         self.changes = ChangeStore(documents)
-        self.bursts = Bursts(documents)
         self.panels = PanelStore(documents, kept_s=kept_s)
         self.challenges = ChallengeStore(documents, kept_s=kept_s)
         self.references = ReferenceStore(documents, kept_s=kept_s)

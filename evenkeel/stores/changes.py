@@ -1,4 +1,4 @@
-"""Store of the change response: runs of goldens, gates and checks, scores, responses and settings."""
+"""Store of the change response: runs of goldens, gates and checks, scores, responses, bursts and settings."""
 
 from __future__ import annotations
 
@@ -143,6 +143,17 @@ class ReleaseRun:
     usd: float
 
 
+class Override(NamedTuple):
+    """Override that samples a route more until a given time: a burst."""
+
+    route: str
+    rate: float
+    until: float
+    """Unix time in seconds."""
+    change: str
+    """Id of the change that caused the burst."""
+
+
 class _Claim(NamedTuple):
     change: str
     at: float
@@ -176,6 +187,7 @@ _RESPONSES_KEPT: Final = 1_000
 _RESPONSES: Final = Collection(
     name="change_responses", key=("change",), kept=_RESPONSES_KEPT, body=plain(_Claim)
 )
+_BURSTS: Final = Collection(name="bursts", key=("route",), body=plain(Override))
 _SETTINGS: Final = Collection(name="settings_versions", key=("fingerprint",), body=plain(_SettingsVersion))
 
 
@@ -184,7 +196,7 @@ class ChangeStore:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        documents.open(_RUNS, _RELEASES, _SCORES, _RESPONSES, _SETTINGS)
+        documents.open(_RUNS, _RELEASES, _SCORES, _RESPONSES, _BURSTS, _SETTINGS)
 
     def put_run(self, run: GoldenRun) -> None:
         """Keep a run of goldens; it replaces a run of the same id."""
@@ -221,6 +233,20 @@ class ChangeStore:
         """Claim the response to a change. Return False if another process has claimed it."""
         # Of several monitors, the one whose document is stored first has the claim.
         return self._documents.add(_RESPONSES, _Claim(change, at))
+
+    def put_burst(self, override: Override) -> None:
+        """Sample a route more; replaces its earlier override."""
+        self._documents.put(_BURSTS, override)
+
+    def drop_burst(self, route: str) -> None:
+        """Sample a route again as the settings say."""
+        self._documents.drop(_BURSTS, route)
+
+    def bursts(self, now: float) -> list[Override]:
+        """Return the overrides that are in force at `now`, ordered by route."""
+        # One that has ended stays until the route's next burst replaces it.
+        overrides = self._documents.history(_BURSTS)
+        return sorted(override for override in overrides if override.until > now)
 
     def put_settings(self, fingerprint: str, values: Mapping[str, str]) -> None:
         """Remember the settings behind a fingerprint."""

@@ -14,8 +14,7 @@ from evenkeel.proxy.routing import ProxyRoute, Upstream
 from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
 from evenkeel.runtime.roles.worker import fingerprint, settings_that_matter, stamp_of
-from evenkeel.stores.bursts import Bursts, Override
-from evenkeel.stores.changes import ChangeStore
+from evenkeel.stores.changes import ChangeStore, Override
 from tests.monitor.changes.tallies import MODEL, shifts, tally
 
 NOW = 1_000_000.0
@@ -29,16 +28,13 @@ def record(kind, *, at=NOW, since=0, name="c1", route="chat"):
 
 @pytest.fixture
 def store(on_sqlite):
-    store = ChangeStore(on_sqlite.documents())
-    store.bursts = Bursts(on_sqlite.documents())
-    return store
+    return ChangeStore(on_sqlite.documents())
 
 
 def responder(store, records):
     return Responder(
         records=lambda: records,
         store=store,
-        bursts=store.bursts,
         goldens=None,
         routes=frozenset({"chat"}),
         scores=None,
@@ -51,7 +47,7 @@ def test_another_model_starts_a_burst_and_asks_the_goldens_once(store):
     records = [record(kinds.MODEL)]
     first = responder(store, records)
     assert first.plan() == [Job("chat", "c1")]
-    assert store.bursts.active(NOW) == [Override("chat", 1.0, NOW + 1800, "c1")]
+    assert store.bursts(NOW) == [Override("chat", 1.0, NOW + 1800, "c1")]
     assert first.plan() == []
     assert responder(store, records).plan() == []
 
@@ -61,11 +57,11 @@ def test_a_burst_ends_by_time_or_by_number(store):
     records = [record(kinds.PROMPT)]
     made = responder(store, records)
     made.plan()
-    assert store.bursts.active(NOW + 1799)
-    assert not store.bursts.active(NOW + 1801)
+    assert store.bursts(NOW + 1799)
+    assert not store.bursts(NOW + 1801)
     records[:] = [record(kinds.PROMPT, since=300)]
     made.plan()
-    assert not store.bursts.active(NOW)
+    assert not store.bursts(NOW)
 
 
 JUDGED = [record(kinds.JUDGE), record(kinds.SETTINGS, name="c2")]
@@ -83,7 +79,7 @@ JUDGED = [record(kinds.JUDGE), record(kinds.SETTINGS, name="c2")]
 def test_what_asks_goldens_without_a_burst_or_does_nothing(store, records, jobs):
     """Our own settings ask nothing; a monitor that folds last month's log again starts nothing."""
     assert responder(store, records).plan() == jobs
-    assert store.bursts.active(NOW) == []
+    assert store.bursts(NOW) == []
 
 
 def test_a_burst_raises_the_rate_of_its_lane_and_only_that():

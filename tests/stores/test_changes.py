@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import (
     AnswerScores,
     ChangeStore,
     GoldenRun,
+    Override,
     QualityTally,
     ReleaseRun,
     ScoredReference,
@@ -78,13 +78,12 @@ def test_a_change_is_responded_to_once_and_settings_go_by_their_fingerprint(chan
     assert changes.settings("g") is None
 
 
-def test_bursts_last_until_their_time(backend):
+def test_bursts_last_until_their_time(changes):
     """One a route, the last that was put."""
-    bursts = Bursts(backend.documents())
-    bursts.put(Override("b", 0.5, 100.0, "c1"))
-    bursts.put(Override("a", 1.0, 200.0, "c2"))
-    bursts.put(Override("b", 1.0, 150.0, "c3"))
-    assert bursts.active(120.0) == [Override("a", 1.0, 200.0, "c2"), Override("b", 1.0, 150.0, "c3")]
-    assert bursts.active(150.0) == [Override("a", 1.0, 200.0, "c2")]
-    bursts.drop("a")
-    assert bursts.active(0.0) == [Override("b", 1.0, 150.0, "c3")]
+    changes.put_burst(Override("b", 0.5, 100.0, "c1"))
+    changes.put_burst(Override("a", 1.0, 200.0, "c2"))
+    changes.put_burst(Override("b", 1.0, 150.0, "c3"))
+    assert changes.bursts(120.0) == [Override("a", 1.0, 200.0, "c2"), Override("b", 1.0, 150.0, "c3")]
+    assert changes.bursts(150.0) == [Override("a", 1.0, 200.0, "c2")]
+    changes.drop_burst("a")
+    assert changes.bursts(0.0) == [Override("b", 1.0, 150.0, "c3")]

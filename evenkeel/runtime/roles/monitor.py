@@ -112,7 +112,7 @@ class MonitorRole:
             stores.documents,
             self.monitor.reports,
             settings.alerts.min_trials,
-            lambda: frozenset(burst.route for burst in stores.bursts.active(time.time())),
+            lambda: frozenset(burst.route for burst in stores.changes.bursts(time.time())),
         )
 
     def _open_notifier(self) -> Notifier:
