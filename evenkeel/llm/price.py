@@ -312,30 +312,26 @@ _OTHER_MEDIA: Final = frozenset({"input_audio", "audio_url", "video_url", "file"
 _PAYLOAD_CHARS: Final = 512
 
 
-class Media(NamedTuple):
-    """Inline pictures and other media of a request, which are not text."""
+def prompt_bound(members: Mapping[str, Any], size: int, prompt_tokens: int | None) -> int:
+    """Return the most tokens of the prompt in a request of that many bytes.
 
-    pictures: int = 0
-    picture_bytes: int = 0
-    other_bytes: int = 0
-
-    def bound(self, size: int, prompt_tokens: int | None) -> int:
-        """Return the most tokens of a prompt in a request of that many bytes.
-
-        A token for each byte of text, and for the media the tokens that the same media took before. Where
-        the endpoint did not report those, a picture counts `PICTURE_TOKENS`, if that is less than its bytes.
-        """
-        tokens, media_bytes = prompt_tokens or 0, self.picture_bytes + self.other_bytes
-        if not media_bytes:
-            return max(size, 2 * tokens)
-        if tokens:
-            return max(size - media_bytes + tokens, 2 * tokens)
-        return size - max(0, self.picture_bytes - PICTURE_TOKENS * self.pictures)
+    A token for each byte of text, and for inline media the tokens that the same media took before. Where the
+    endpoint did not report those, a picture counts `PICTURE_TOKENS`, if that is less than its bytes.
+    """
+    tokens = prompt_tokens or 0
+    pictures, others = _media_bytes(members)
+    media_bytes = sum(pictures) + sum(others)
+    if not media_bytes:
+        return max(size, 2 * tokens)
+    if tokens:
+        return max(size - media_bytes + tokens, 2 * tokens)
+    return size - max(0, sum(pictures) - PICTURE_TOKENS * sum(map(bool, pictures)))
 
 
-def media_of(members: Mapping[str, Any]) -> Media:
-    """Return the inline media in a request's messages, by the parts that hold them."""
-    pictures = picture_bytes = other_bytes = 0
+def _media_bytes(members: Mapping[str, Any]) -> tuple[list[int], list[int]]:
+    """Return the bytes of each inline picture in a request's messages, and of other media."""
+    pictures: list[int] = []
+    others: list[int] = []
     left: list[Any] = []
     for name in ("messages", "input", "system", "contents"):
         left.append(members.get(name))
@@ -347,19 +343,16 @@ def media_of(members: Mapping[str, Any]) -> Media:
             kind = value.get("type")
             inline = value.get("inlineData") or value.get("inline_data")
             if isinstance(kind, str) and kind in _PICTURES:
-                size = _payload_bytes(value)
-                pictures += size > 0
-                picture_bytes += size
+                pictures.append(_payload_bytes(value))
             elif isinstance(kind, str) and kind in _OTHER_MEDIA:
-                other_bytes += _payload_bytes(value)
+                others.append(_payload_bytes(value))
             elif not isinstance(inline, dict):
                 left += value.values()
             elif str(inline.get("mimeType") or inline.get("mime_type")).startswith("image/"):
-                pictures += 1
-                picture_bytes += _payload_bytes(inline)
+                pictures.append(_payload_bytes(inline))
             else:
-                other_bytes += _payload_bytes(inline)
-    return Media(pictures, picture_bytes, other_bytes)
+                others.append(_payload_bytes(inline))
+    return pictures, others
 
 
 def _payload_bytes(part: dict[str, Any]) -> int:
@@ -386,7 +379,7 @@ class Quote:
     """The most that a request much like an earlier one costs, and what it is proven to have cost.
 
     The prompt has a token for each byte of the request's text at most, or twice the tokens of the earlier one
-    if that is more, because the server adds some; pictures count as `Media.bound` says; and some tokens are
+    if that is more, because the server adds some; pictures count as `prompt_bound` says; and some tokens are
     for what servers put around it. The answer is as long as the request allows. A request that states no
     limit is sent with `limit_tokens`.
     """
@@ -431,7 +424,7 @@ class Quote:
         if b'"cache_control"' in body:
             self._factor = _LONG_CACHE_WRITE if b'"1h"' in body else _CACHE_WRITE
         self._dollars = _IN_A_REGION if members.get("inference_geo") not in (None, "global") else 1.0
-        self.estimate = self._spend(media_of(members).bound(len(body), prompt_tokens) + around, most)
+        self.estimate = self._spend(prompt_bound(members, len(body), prompt_tokens) + around, most)
         """An upper bound."""
 
     def cuts(self, answer: Answer) -> bool:

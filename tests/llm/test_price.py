@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from evenkeel.core.pair import Answer
-from evenkeel.llm.price import ModelPrice, Prices, Quote, media_of
+from evenkeel.llm.price import ModelPrice, Prices, Quote, prompt_bound
 from tests.cases import cases
 
 CASES = cases(__file__)
@@ -95,25 +95,23 @@ def test_a_picture_is_no_text(part):
     part = json.loads(json.dumps(part).replace("PICTURE", PICTURE))
     body = json.dumps({"messages": [{"role": "user", "content": [{"type": "text", "text": TEXT}, part]}]})
     members = json.loads(body)
-    media = media_of(members)
-    assert media.pictures == 1
-    assert len(PICTURE) <= media.picture_bytes <= len(PICTURE) + 22
-    text = len(body) - media.picture_bytes
-    assert media.bound(len(body), 1100) == max(text + 1100, 2200)
-    assert media.bound(len(body), None) == text + 50_000
+    text = prompt_bound(members, len(body), None) - 50_000
+    assert len(PICTURE) <= len(body) - text <= len(PICTURE) + 22
+    assert prompt_bound(members, len(body), 1100) == max(text + 1100, 2200)
     small = {"messages": [{"content": [{"type": "image", "source": {"data": "A" * 3_000}}]}]}
-    assert media_of(small).bound(4_000, None) == 4_000
+    assert prompt_bound(small, 4_000, None) == 4_000
 
 
 def test_sound_and_files_count_by_their_bytes_until_the_endpoint_says_more():
     """Their tokens are unknown; text that only looks like a picture is text."""
     sound = {"type": "input_audio", "input_audio": {"data": "A" * 90_000, "format": "wav"}}
-    media = media_of({"messages": [{"content": [sound, {"type": "text", "text": "A" * 9_000}]}]})
-    assert media == (0, 0, 90_000)
+    sent = {"messages": [{"content": [sound, {"type": "text", "text": "A" * 9_000}]}]}
     film = {"inlineData": {"mimeType": "video/mp4", "data": "A" * 90_000}}
-    assert media_of({"contents": [{"parts": [film, {"text": "A" * 9_000}]}]}) == (0, 0, 90_000)
-    assert (media.bound(100_000, None), media.bound(100_000, 900)) == (100_000, 10_900)
+    for members in (sent, {"contents": [{"parts": [film, {"text": "A" * 9_000}]}]}):
+        assert prompt_bound(members, 100_000, None) == 100_000
+        assert prompt_bound(members, 100_000, 900) == 10_900
     odd = [{"type": ["image"], "image": PICTURE}, {"type": {}}]
-    assert media_of({"messages": [{"content": odd}]}).pictures == 0
     poem = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "a rose " * 100}}
-    assert media_of({"messages": [{"content": [poem]}]}) == (0, 0, 0)
+    for part in (odd, [poem]):
+        assert prompt_bound({"messages": [{"content": part}]}, 800_000, None) == 800_000
+        assert prompt_bound({"messages": [{"content": part}]}, 800_000, 900) == 800_000
