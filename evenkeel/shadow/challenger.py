@@ -225,8 +225,8 @@ class _Asking:
     """Rewording that both get; "" for none."""
     requests: dict[_Call, PromptView] = field(default_factory=dict)
     answers: dict[_Call, Replay | Failure] = field(default_factory=dict)
-    contents: dict[_Call, Judgement | None] = field(default_factory=dict)
-    """Ratings of the contents; None = not rated."""
+    contents: dict[_Call, Judgement] = field(default_factory=dict)
+    """Ratings of the contents of answers."""
     preference: Preference | None = None
     other_order: Preference | None = None
     noise: Preference | None = None
@@ -294,27 +294,23 @@ class _Asking:
     def _draw(self, purpose: str) -> float:
         return _draw(self.challenge, self.original, purpose)
 
-    def _rating(self, call: _Call) -> int | None:
-        content = self.contents.get(call)
-        return content.rating if content else None
-
-    def _moved(self, call: _Call) -> bool | None:
-        content = self.contents.get(call)
-        return content.shifted if content else None
-
     def pair(self, prices: Prices, *, judged: bool) -> ChallengePair:
         """Return what is stored of it."""
-        original = self.original
+        original, chars = self.original, self.original.origin.prompt_chars
         preference = self.preference.place if self.preference else None
         other = self.other_order.place if self.other_order else None
+        ratings: dict[_Call, int | None] = {}
+        moved: dict[_Call, bool | None] = {}
+        for call, content in self.contents.items():
+            ratings[call], moved[call] = content.rating, content.shifted
         rewording = None
         if self.perturbation:
             rewording = ChallengeRewording(
                 perturbation=self.perturbation,
-                incumbent_moved=self._moved("reworded"),
-                incumbent_resend_moved=self._moved("again"),
-                candidate_moved=self._moved("candidate_reworded"),
-                candidate_resend_moved=self._moved("candidate_again"),
+                incumbent_moved=moved.get("reworded"),
+                incumbent_resend_moved=moved.get("again"),
+                candidate_moved=moved.get("candidate_reworded"),
+                candidate_resend_moved=moved.get("candidate_again"),
             )
         served = _facts(original.answer, original.model, prices)
         return ChallengePair(
@@ -324,14 +320,14 @@ class _Asking:
             client=original.exchange.client,
             task=original.origin.task or "",
             language=original.origin.prompt_language or "",
-            length=_length(original.origin.prompt_chars),
+            length="short" if chars < _SHORT_CHARS else "long" if chars >= _LONG_CHARS else "medium",
             prompt_version=original.origin.prompt_version or "",
             served=replace(served, total_s=original.exchange.duration_s),
             again=self._replayed("again", prices),
             candidate=self._replayed("candidate", prices),
             judged=judged,
-            rating=self._rating("candidate"),
-            control_rating=self._rating("again"),
+            rating=ratings.get("candidate"),
+            control_rating=ratings.get("again"),
             preference=preference,
             control_preference=self.noise.place if self.noise else None,
             both_orders=None if preference is None or other is None else (preference, other),
@@ -432,9 +428,3 @@ def _draw(challenge: Challenge, original: Original, purpose: str) -> float:
     """Return a number in [0, 1) that follows from the exchange, the challenger and the purpose."""
     seed = seed_for(original.exchange.id, f"challenge/{challenge.id}/{purpose}", 0.0, 1)
     return random.Random(seed).random()
-
-
-def _length(chars: int) -> str:
-    if chars < _SHORT_CHARS:
-        return "short"
-    return "long" if chars >= _LONG_CHARS else "medium"

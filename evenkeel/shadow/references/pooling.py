@@ -31,11 +31,8 @@ WINDOWS: Final = (48, 96, 192)
 """Numbers of latest calls that count as new, each compared by itself."""
 # Fewest references with old and new answers that a comparison needs.
 _FEWEST: Final = 6
-# Permutations drawn before it is decided whether more are worth their time.
-_FIRST: Final = 1_000
-# Most draws among the first 1,000 that may be as extreme as the new answers; with more, the look ends.
-_PROMISING: Final = 2
-_CHUNK: Final = 20_000
+# Permutations drawn at once, after which it is decided whether more are worth their time.
+_CHUNK: Final = 2_000
 # Bounds the time of one test; p-values below its inverse are all the same to an alarm.
 _MOST_DRAWS: Final = 2_000_000
 # Multiple of the level's inverse. Draws end early once the p-value can no longer fall below it.
@@ -147,16 +144,14 @@ def _sides(reference: Reference, since: float, alike: Callable[[str, str], float
 
 
 def _p_value(sides: Sequence[_Sides], level: float) -> float:
-    """Return the chance that random answers differ as much as the new ones; 1 if it is plainly not small."""
+    """Return the chance that random answers differ as much as the new ones, roughly if it is not small."""
     seed = blake2b("\0".join(f"{side.reference.id} {side.answers[-1].at!r}" for side in sides).encode())
     rng = np.random.default_rng(int.from_bytes(seed.digest()[:8], "big"))
     labels = []
     for side in sides:
         labels.append(np.array([[0.0] * side.old + [1.0] * side.new]))
     seen = sum(float(side.gaps(label)[0]) for side, label in zip(sides, labels, strict=True)) - _SAME
-    if int((_drawn(sides, _FIRST, rng) >= seen).sum()) > _PROMISING:
-        return 1.0
-    draws = int(min(_MOST_DRAWS, max(_FIRST, 2 * level)))
+    draws = int(min(_MOST_DRAWS, max(_CHUNK, 2 * level)))
     extreme = done = 0
     while done < draws:
         count = min(_CHUNK, draws - done)
