@@ -1,7 +1,5 @@
 """Prometheus with our rules and Alertmanager with our routes, over a running evenkeel."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fixtures and rules of all tests: real services are used where they are installed, and missed loudly."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import importlib.util

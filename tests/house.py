@@ -4,8 +4,6 @@
 something reads badly in a room that was clean of it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

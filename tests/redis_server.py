@@ -1,7 +1,5 @@
 """A real Redis for tests: on a free port, with a folder of its own, stopped at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

@@ -1,7 +1,5 @@
 """A scripted OpenAI-compatible model in a thread of its own, for commands."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

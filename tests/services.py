@@ -1,7 +1,5 @@
 """Real services and receivers of messages for tests: on the loopback, on free ports, stopped at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

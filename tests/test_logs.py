@@ -1,7 +1,5 @@
 """Logs: what an event looks like, which events there are, and what is never in one."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

@@ -1,7 +1,5 @@
 """Regular expressions that every supported Python matches alike."""
 
-from __future__ import annotations
-
 import re
 
 from tests.house import ROOT

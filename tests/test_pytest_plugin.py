@@ -1,7 +1,5 @@
 """Gate and check as pytest tests, as users run them: pytest inside pytest, against a simulated model."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import random

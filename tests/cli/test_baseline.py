@@ -1,7 +1,5 @@
 """`evenkeel baseline`: shows what would be approved, and writes it into the log."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """`evenkeel challenge`: start, status with its exit code, list, stop."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Costs and retirements of the challengers that the settings name."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from evenkeel.cli.check_config import challenger_lines, retirement_notes

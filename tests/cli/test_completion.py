@@ -1,7 +1,5 @@
 """Completion in bash."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`evenkeel feedback`, and the audit that reads what it writes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

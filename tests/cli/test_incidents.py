@@ -1,7 +1,5 @@
 """`evenkeel incidents` and `evenkeel changes`: what happened, since when, and what to do."""
 
-from __future__ import annotations
-
 from click.testing import CliRunner
 
 from evenkeel.cli.changes import report_lines

@@ -1,7 +1,5 @@
 """`--json`: each command that has a result prints it as one document; each error is one, too."""
 
-from __future__ import annotations
-
 import json
 
 import click

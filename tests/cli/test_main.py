@@ -1,7 +1,5 @@
 """Small commands."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """`evenkeel perturb`, and the bytes that the kinds of the text make."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json
@@ -26,12 +24,12 @@ FRENCH, PLAIN = by_name(["multilingual.fr"]), by_name(["format.free"])
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 
 
-def perturb(*arguments: str, text: str = ASKED):
+def perturb(*arguments, text=ASKED):
     """Run the command on a text at standard input."""
     return CliRunner().invoke(main, ["perturb", "-", *arguments], input=text)
 
 
-def as_json(*arguments: str, text: str = ASKED):
+def as_json(*arguments, text=ASKED):
     """Return what the command prints with --json."""
     done = perturb("--json", *arguments, text=text)
     assert done.exit_code == 0, done.output

@@ -1,7 +1,5 @@
 """`evenkeel score`, and the same from Python."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

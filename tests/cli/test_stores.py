@@ -1,7 +1,5 @@
 """Commands that read what the roles have stored: the same over a data folder and over a Redis."""
 
-from __future__ import annotations
-
 import json
 import time
 

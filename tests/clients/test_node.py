@@ -1,7 +1,5 @@
 """The official openai SDK for Node, direct and through the proxy."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

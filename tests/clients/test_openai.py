@@ -1,7 +1,5 @@
 """The official openai SDK for Python, direct and through the proxy."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io

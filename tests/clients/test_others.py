@@ -1,7 +1,5 @@
 """Clients that applications use besides the SDKs: curl, and one with large bodies."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import json

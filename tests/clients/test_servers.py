@@ -1,7 +1,5 @@
 """Upstreams that are not ours: servers of other makers, and other ways to reach one."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json

@@ -1,7 +1,5 @@
 """Connections: reuse, pipelining, 100-continue, uploads as they come, and what leaves HTTP."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

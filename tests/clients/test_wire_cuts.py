@@ -1,7 +1,5 @@
 """Requests and answers cut into pieces anywhere, and of any content, compared with a direct connection."""
 
-from __future__ import annotations
-
 import itertools
 import string
 

@@ -1,7 +1,5 @@
 """Messages with a few bytes changed anywhere, from either side: never a hang, a crash or another's answer."""
 
-from __future__ import annotations
-
 import contextlib
 
 from hypothesis import HealthCheck, given, settings

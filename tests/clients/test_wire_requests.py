@@ -1,7 +1,5 @@
 """Upstreams are sent, byte for byte, what they are sent without evenkeel."""
 
-from __future__ import annotations
-
 import gzip
 
 import brotli

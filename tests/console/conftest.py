@@ -1,7 +1,5 @@
 """Scenes for the tests of the console, and a client of it."""
 
-from __future__ import annotations
-
 import random
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """Cells, trends and trials that are consistent in themselves, drawn from a seed."""
 
-from __future__ import annotations
-
 import math
 
 from evenkeel.core.cells import CellKey, Estimate

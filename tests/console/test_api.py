@@ -1,7 +1,5 @@
 """The admin API: cells, roll-ups, changes, alerts, verdicts, the pipeline, and the probes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of challengers: what its forms start and keep."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

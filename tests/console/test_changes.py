@@ -1,7 +1,5 @@
 """The pages about changes, the same as JSON and Markdown, and that nothing in them becomes markup."""
 
-from __future__ import annotations
-
 import re
 from contextlib import ExitStack
 

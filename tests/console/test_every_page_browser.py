@@ -1,7 +1,5 @@
 """Every page in a real browser: what it complains about, what it asks for, how much it weighs."""
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass
 from importlib.resources import files
 

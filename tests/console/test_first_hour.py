@@ -1,7 +1,5 @@
 """The first hour: what is missing for the first number, and what holds it up."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.console import PipelineView, RouteSetup

@@ -1,7 +1,5 @@
 """The pages and the API of goldens: what they show, what they change, and whom they refuse."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.pair import Answer

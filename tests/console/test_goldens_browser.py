@@ -1,7 +1,5 @@
 """Approving and retiring in a real browser, which enforces the page's own security policy."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """The pages about incidents: what happened, the worst trials whose control held, decisions."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.console import JudgeSetup

@@ -1,7 +1,5 @@
 """The first page: what state it is in, and what each cell says of its limit."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Pages about what evenkeel does: routes, judge, calibration, pipeline, settings, documentation."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

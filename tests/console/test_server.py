@@ -1,7 +1,5 @@
 """The admin port answers probes whatever others do with their connections."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The page of a trial: its trace, and what a missing key leaves out."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

@@ -1,7 +1,5 @@
 """The list of trials: what it finds, how it pages, and the page of a trial."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import parse_qs, urlsplit
 

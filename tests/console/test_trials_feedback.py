@@ -1,7 +1,5 @@
 """Statements of people on verdicts: the form of a trial, trials drawn at random, the API."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

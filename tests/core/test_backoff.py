@@ -1,7 +1,5 @@
 """Pauses between attempts."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.backoff import Backoff

@@ -1,7 +1,5 @@
 """Amounts, and how one call is booked; the daily budgets themselves are tested over every store."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

@@ -1,7 +1,5 @@
 """Reports of cells: what a cell says of its limit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

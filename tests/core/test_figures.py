@@ -1,7 +1,5 @@
 """Figures as people read them, on pages and in reports."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core import figures

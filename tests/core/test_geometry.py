@@ -1,7 +1,5 @@
 """Scales, ticks, paths and places that all pictures share."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Which language a text is in."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """The draw of a pair: a share of them, the same one everywhere."""
 
-from __future__ import annotations
-
 import hashlib
 
 from evenkeel.core.pair import Answer, Pair, ToolCall, draw

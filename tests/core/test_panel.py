@@ -1,7 +1,5 @@
 """The exact test of a judge's panel."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.panel import PairRated, PanelRated

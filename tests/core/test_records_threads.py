@@ -1,7 +1,5 @@
 """Records that several threads read for the first time at once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The likelihood ratio that suspicion is made of."""
 
-from __future__ import annotations
-
 from math import exp
 
 import pytest

@@ -1,7 +1,5 @@
 """Text from outside where it is shown, kept, or opened as a table."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.text import label, markdown, one_line, visible

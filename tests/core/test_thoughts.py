@@ -1,7 +1,5 @@
 """Thoughts at the head of an answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.thoughts import without_thoughts

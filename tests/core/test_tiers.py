@@ -1,7 +1,5 @@
 """Tiers: which provider has which, and what settings that cannot work are told."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.tiers import tier_problem

@@ -1,7 +1,5 @@
 """Groups of rewordings: their names, how these are read, and what they say beside single rewordings."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.rewordings import column_label, label, phrase

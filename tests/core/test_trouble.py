@@ -1,7 +1,5 @@
 """Trouble that a loop outlives: told once, until it is over."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

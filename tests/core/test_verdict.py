@@ -1,7 +1,5 @@
 """Verdicts as text: what is written comes back, and derived figures are right."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

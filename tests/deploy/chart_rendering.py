@@ -4,8 +4,6 @@ Anything else is an error, never skipped. It exists because Helm comes from no p
 installed, the tests compare it with this.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

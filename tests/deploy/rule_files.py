@@ -1,7 +1,5 @@
 """The rules of Prometheus as the tests read them."""
 
-from __future__ import annotations
-
 import yaml
 
 from tests.house import ROOT

@@ -1,7 +1,5 @@
 """The Alertmanager example: who gets what, and what is held back."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

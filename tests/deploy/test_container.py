@@ -1,7 +1,5 @@
 """The image and the compose stack: hardened, complete, and started with arguments that the program takes."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import json

@@ -1,7 +1,5 @@
 """The Helm chart: what it renders is valid, hardened, and fits the program and the files it is made of."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

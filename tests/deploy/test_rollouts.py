@@ -1,7 +1,5 @@
 """Argo Rollouts and Flagger: their query on Prometheus' engine, and their condition on the API's answer."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -1,7 +1,5 @@
 """The rules: each alert fires when it must, holds still when it must, and says what to do."""
 
-from __future__ import annotations
-
 import functools
 import re
 import subprocess

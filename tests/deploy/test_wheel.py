@@ -1,7 +1,5 @@
 """The wheel, installed in a fresh environment and used in a project whose packages share our names."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

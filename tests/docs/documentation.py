@@ -1,7 +1,5 @@
 """The documentation as the tests read it: pages, fenced blocks, inline code, headings."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

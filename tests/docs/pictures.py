@@ -7,8 +7,6 @@ The pages of `docs/tutorial` are followed in order, in an empty folder: titled b
 what this script runs with. Needs Chromium; `--keep-pictures` follows the pages without it.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

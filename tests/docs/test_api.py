@@ -1,7 +1,5 @@
 """The public Python API: what `metrics` and `shadow` offer without a proxy."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel import metrics, shadow

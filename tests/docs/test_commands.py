@@ -1,7 +1,5 @@
 """Commands that the documentation names: they exist, with the options that are shown."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

@@ -1,7 +1,5 @@
 """Examples of the documentation: they run, and what they show is what comes out."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import importlib

@@ -1,7 +1,5 @@
 """Modules and files that the documentation names."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Pages, navigation and links of the documentation."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

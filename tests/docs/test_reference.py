@@ -1,7 +1,5 @@
 """The reference pages are what the code says, and are committed."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

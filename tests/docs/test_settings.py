@@ -1,7 +1,5 @@
 """Settings and series that the documentation names: they exist."""
 
-from __future__ import annotations
-
 import re
 from typing import get_args
 

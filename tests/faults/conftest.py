@@ -1,7 +1,5 @@
 """A proxy in front of upstreams that fail in every way. It is impatient on the routes that are about that."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Applications that go away: the upstream is told at once, so that nobody pays for an answer nobody reads."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from functools import partial

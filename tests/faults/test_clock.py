@@ -1,7 +1,5 @@
 """Clocks that are set while evenkeel runs: no exchange waits for hours, and none is tried twice at once."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from types import SimpleNamespace

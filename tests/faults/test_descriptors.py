@@ -1,7 +1,5 @@
 """A proxy whose open files run out: who is served goes on being served, and the rest of it works."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

@@ -1,7 +1,5 @@
 """All faults at once, from many clients, and nobody else's answer is touched."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

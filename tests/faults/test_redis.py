@@ -1,7 +1,5 @@
 """A Redis that is full, or that is lost with what only it had."""
 
-from __future__ import annotations
-
 import pytest
 from redis.exceptions import OutOfMemoryError
 

@@ -1,7 +1,5 @@
 """Stopping the proxy while it is used."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Faults behind the hand-off: the disk, the store, the queue and the worker. No user may notice any."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gzip

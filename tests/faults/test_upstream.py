@@ -3,8 +3,6 @@
 Those that give no answer at all are in `tests/proxy/test_errors.py`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """The dashboards as files: ids, grid, texts, links, and series that exist."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Every query of every dashboard against a real Prometheus, filled by a real run."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

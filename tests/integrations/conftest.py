@@ -1,7 +1,5 @@
 """A proxy in front of a simulated model and of other servers' answers, with a route for each page."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

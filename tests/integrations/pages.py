@@ -1,7 +1,5 @@
 """Programs, exported variables and settings on the pages about integrations."""
 
-from __future__ import annotations
-
 from tests.docs.documentation import DOCS, blocks_of
 
 PAGES = sorted((DOCS / "integrations").glob("*.md"))

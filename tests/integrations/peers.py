@@ -6,8 +6,6 @@ What each sends lies in `answers`, with `MODEL` in place of the model's name. Th
 (whose comments keep a connection open until the provider answers) and llama.cpp's server (as documented).
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from http.server import BaseHTTPRequestHandler

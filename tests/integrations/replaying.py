@@ -1,7 +1,5 @@
 """A replay, as a worker sends it."""
 
-from __future__ import annotations
-
 from evenkeel.shadow.replay import Replayer
 
 

@@ -1,7 +1,5 @@
 """The programs on the pages about integrations, run as they stand through a proxy."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

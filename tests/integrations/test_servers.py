@@ -1,7 +1,5 @@
 """Streams, models and errors of servers that cannot run here, through a proxy."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """Reports of cells for tests, made from figures by their names in the API."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 from evenkeel.core.cells import (

@@ -1,7 +1,5 @@
 """Certificates for tests of TLS, made for the day."""
 
-from __future__ import annotations
-
 import datetime as dt
 import ipaddress
 

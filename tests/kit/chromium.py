@@ -1,7 +1,5 @@
 """The console in a real browser: served on the loopback, looked at with Chromium."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Commands of evenkeel, run in the test's own process."""
 
-from __future__ import annotations
-
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main

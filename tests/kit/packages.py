@@ -1,7 +1,5 @@
 """A package of somebody else that offers something by its entry points."""
 
-from __future__ import annotations
-
 import sys
 
 

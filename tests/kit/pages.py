@@ -1,7 +1,5 @@
 """HTML pages as tests read them."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from html.parser import HTMLParser

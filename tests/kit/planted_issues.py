@@ -1,7 +1,5 @@
 """Issues of the benchmark out of the simulation's cases, whose truth is known."""
 
-from __future__ import annotations
-
 import json
 import random
 

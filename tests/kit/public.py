@@ -1,7 +1,5 @@
 """Texts and prompts from the public data that lies beside the repository (../shared/data)."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Records that differ from another one in some fields."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cache
 

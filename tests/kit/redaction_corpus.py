@@ -4,8 +4,6 @@ No person, account or key in it exists: names are those of plants, domains those
 are random letters behind a vendor's mark, numbers random digits with a computed check digit.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import random

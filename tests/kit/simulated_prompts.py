@@ -1,7 +1,5 @@
 """Prompts of an application whose tasks the simulated model knows."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

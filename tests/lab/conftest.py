@@ -1,7 +1,5 @@
 """Clients of the endpoints that the lab serves; a module says at which `url`."""
 
-from __future__ import annotations
-
 import httpx2
 import openai
 import pytest

@@ -1,7 +1,5 @@
 """Charts of the lab: plots in user units."""
 
-from __future__ import annotations
-
 from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.release.kit.document import Document, Picture, ReportSection
 from evenkeel.release.kit.renderings import html

@@ -1,7 +1,5 @@
 """Reports of a planted log: against the console's API on the same store, and as they are written."""
 
-from __future__ import annotations
-
 import functools
 import json
 import random

@@ -1,7 +1,5 @@
 """The other APIs, asked by the openai SDK and by a plain HTTP client."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.lab.simulated_apis import APIS

@@ -1,7 +1,5 @@
 """The one client of models against a scripted server, over HTTP on the loopback."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

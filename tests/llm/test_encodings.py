@@ -1,7 +1,5 @@
 """Content encodings, and bodies that would not fit."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

@@ -1,7 +1,5 @@
 """Classification of calls that brought no answer."""
 
-from __future__ import annotations
-
 import json
 
 import httpx2

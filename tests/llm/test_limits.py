@@ -1,7 +1,5 @@
 """The pace of calls and the circuit breaker, by an injected clock: nothing here waits for real."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Prices of tiers: as published, as configured, and never below what was asked for."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The corpora of pairs: what a rule may say of them, and what is left to the judge."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Schemas found in prompts, slots found in answers, and their F1."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

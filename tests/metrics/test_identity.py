@@ -1,7 +1,5 @@
 """Identity of texts and data: properties, and hostile input. Pairs are in `tests/corpus/attacks.jsonl`."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 

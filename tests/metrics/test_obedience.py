@@ -1,7 +1,5 @@
 """Form that a variant asks for, and answers that ignore it."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.languages import language_of

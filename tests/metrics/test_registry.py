@@ -1,7 +1,5 @@
 """The list of metrics, and what holds for every one of them."""
 
-from __future__ import annotations
-
 import re
 import sys
 

@@ -1,7 +1,5 @@
 """The two-stage score, with planted raters and with the heuristics."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Which task a prompt sets, however it is laid out."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

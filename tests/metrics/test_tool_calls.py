@@ -1,7 +1,5 @@
 """Names, arguments and order of tool calls."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,16 +1,10 @@
 """Sightings with a change halfway, to be folded with verdicts or alone."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
 
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.stores.verdict_log import LoggedNote, LoggedVerdict
 from tests.kit.records import altered
-
-if TYPE_CHECKING:
-    from evenkeel.stores.verdict_log import Logged
 
 MINUTE_S = 60.0
 NOON = 1_800_000_000.0
@@ -25,7 +19,7 @@ def answered(at, *, below=2, route="chat", model="m", reference="r1", compared=5
     return altered(one, **changes)
 
 
-def sightings(count: int, seed: int) -> list[ReferenceAnswered]:
+def sightings(count, seed):
     """About one in three minutes on two routes: halfway, references are answered differently."""
     choice = random.Random(seed)
     found = []
@@ -39,10 +33,10 @@ def sightings(count: int, seed: int) -> list[ReferenceAnswered]:
     return found
 
 
-def interleaved(verdicts: list[LoggedVerdict], found: list[ReferenceAnswered]) -> list[Logged]:
+def interleaved(verdicts, found):
     """A log of verdicts with sightings evenly among them; offsets begin anew."""
     every = max(1, len(verdicts) // max(1, len(found)))
-    log: list[Logged] = []
+    log = []
     waiting = list(found)
     for place, entry in enumerate(verdicts):
         log.append(LoggedVerdict(len(log) + 1, entry.verdict))

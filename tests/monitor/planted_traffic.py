@@ -1,7 +1,5 @@
 """Verdicts as two workers write them: routes, models, prompts, failures, a rewording that gets fragile."""
 
-from __future__ import annotations
-
 import random
 from functools import cache
 
@@ -13,7 +11,7 @@ from tests.monitor.planted_verdicts import VERDICT
 WORSE = {"rating": 1, "quality": (QualityScore("faithfulness", 1, 3, 1),)}
 
 
-def log_of(*verdicts) -> list[LoggedVerdict]:
+def log_of(*verdicts):
     """A log of these verdicts, each with an id of its own."""
     return [
         LoggedVerdict(place, altered(verdict, id=f"v{place}")) for place, verdict in enumerate(verdicts, 1)
@@ -21,7 +19,7 @@ def log_of(*verdicts) -> list[LoggedVerdict]:
 
 
 @cache
-def traffic(exchanges: int, seed: int) -> list[LoggedVerdict]:
+def traffic(exchanges, seed):
     """Exchanges of a resend and up to three trials, two at a time, with clocks that jump.
 
     Halfway other models begin to answer, and spelling begins to make most answers worse.

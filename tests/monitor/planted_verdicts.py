@@ -1,7 +1,5 @@
 """A verdict to start from: tests replace what matters to them."""
 
-from __future__ import annotations
-
 from evenkeel.core.verdict import Control, Scoring, Verdict
 
 VERDICT = Verdict(

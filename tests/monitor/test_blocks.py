@@ -1,7 +1,5 @@
 """Design effects: how many dependent trials tell as much as one that is independent."""
 
-from __future__ import annotations
-
 from random import Random
 
 import msgspec
@@ -15,25 +13,25 @@ from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 
-def _effect(trials: list[float]) -> DesignEffect:
+def _effect(trials):
     effect = DesignEffect()
     for trial in trials:
         effect.add(trial)
     return effect
 
 
-def _independent(count: int, seed: int) -> list[float]:
+def _independent(count, seed):
     rng = Random(seed)
     return [float(rng.random() < 0.2) for _ in range(count)]
 
 
-def _bursts(count: int, seed: int) -> list[float]:
+def _bursts(count, seed):
     """Every block of forty answers alike."""
     rng = Random(seed)
     return [value for _ in range(count // BLOCK) for value in [float(rng.random() < 0.2)] * BLOCK]
 
 
-def test_nothing_is_known_at_first() -> None:
+def test_nothing_is_known_at_first():
     """Intervals start as if twelve trials told as much as one; bets as if all did, for two stretches."""
     effect = DesignEffect()
     assert (effect.intervals, effect.bets) == (12.0, 1.0)
@@ -42,7 +40,7 @@ def test_nothing_is_known_at_first() -> None:
     assert effect.bets == 5.0
 
 
-def test_a_series_without_trials_says_nothing() -> None:
+def test_a_series_without_trials_says_nothing():
     """The cell's effect is that of its content where similarity is not measured."""
     effects = CellEffects()
     for trial in _independent(8_000, 1):
@@ -51,7 +49,7 @@ def test_a_series_without_trials_says_nothing() -> None:
     assert effects.bets < 2
 
 
-def test_blocks_whose_resends_move_as_well_are_seen_to_depend_on_each_other() -> None:
+def test_blocks_whose_resends_move_as_well_are_seen_to_depend_on_each_other():
     """Their pairs are all 0, but the share of moved answers is known no better than by blocks."""
     counts = Counts()
     for moved in _bursts(16_000, 1):
@@ -62,28 +60,28 @@ def test_blocks_whose_resends_move_as_well_are_seen_to_depend_on_each_other() ->
     assert counts.effect > 20
 
 
-def test_independent_trials_come_to_count_as_what_they_are() -> None:
+def test_independent_trials_come_to_count_as_what_they_are():
     """The start is nearly forgotten after 16,000 trials, and no bet is lowered by much."""
     effect = _effect(_independent(16_000, 1))
     assert 1.0 <= effect.intervals < 1.6
     assert 1.0 <= effect.bets < 1.6
 
 
-def test_blocks_that_answer_alike_count_once() -> None:
+def test_blocks_that_answer_alike_count_once():
     """Forty trials of one outcome tell as much as one."""
     effect = _effect(_bursts(16_000, 1))
     assert effect.intervals == pytest.approx(40, abs=10)
     assert effect.bets == pytest.approx(40, abs=10)
 
 
-def test_a_rate_that_rises_once_is_no_dependence() -> None:
+def test_a_rate_that_rises_once_is_no_dependence():
     """Bets do not know of the latest pair of stretches, and one step is one difference of many."""
     quiet = [float(place % 20 == 0) for place in range(1_600)]
     risen = quiet + [float(place % 2) for place in range(80)]
     assert _effect(risen).bets <= _effect(quiet).bets
 
 
-def test_an_interval_with_an_effect_is_that_of_so_many_fewer_trials() -> None:
+def test_an_interval_with_an_effect_is_that_of_so_many_fewer_trials():
     """400 trials at an effect of 4 have the ends of 100."""
     few = bounded_mean({0.0: 80, 1.0: 20})
     many = weighted_mean({(0.0, 1.0): 320, (1.0, 1.0): 80}, effect=4.0)
@@ -93,12 +91,12 @@ def test_an_interval_with_an_effect_is_that_of_so_many_fewer_trials() -> None:
     assert (many.value, many.n) == (0.2, 400)
 
 
-def _runs(count: int, seed: int, *, alike: float) -> list[tuple[float, str]]:
+def _runs(count, seed, *, alike):
     """Trials of thirty runs of twenty steps at a time; a step answers as its run does, or for itself."""
     rng = Random(seed)
-    trials: list[tuple[float, str]] = []
-    going: list[list[int]] = []
-    begun: dict[int, float] = {}
+    trials = []
+    going = []
+    begun = {}
     while len(trials) < count:
         while len(going) < 30:
             going.append([len(begun), 20])
@@ -113,9 +111,7 @@ def _runs(count: int, seed: int, *, alike: float) -> list[tuple[float, str]]:
 
 
 @pytest.mark.parametrize(("alike", "least", "most"), [(1.0, 18.0, 22.0), (0.0, 1.0, 4.0), (0.7, 6.0, 16.0)])
-def test_runs_that_answer_alike_count_once_also_if_they_overlap(
-    alike: float, least: float, most: float
-) -> None:
+def test_runs_that_answer_alike_count_once_also_if_they_overlap(alike, least, most):
     """Twenty equal steps tell as much as one; with independent steps the effect of sessions fades."""
     effect, blind = DesignEffect(), DesignEffect()
     for value, session in _runs(6_000, 5, alike=alike):
@@ -126,7 +122,7 @@ def test_runs_that_answer_alike_count_once_also_if_they_overlap(
     assert msgspec.json.decode(msgspec.json.encode(effect), type=DesignEffect) == effect
 
 
-def test_sessions_are_one_block_until_they_show_otherwise() -> None:
+def test_sessions_are_one_block_until_they_show_otherwise():
     """A session of twenty counts once before trials differ; traffic without sessions is as it was."""
     effect = DesignEffect()
     for step in range(2_000):

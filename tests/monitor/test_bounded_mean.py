@@ -1,7 +1,5 @@
 """Intervals by betting: hand-worked ends, mirrored and nested ones, coverage at all times, widths."""
 
-from __future__ import annotations
-
 import random
 from math import log, sqrt
 
@@ -98,7 +96,7 @@ def test_the_weighted_interval_covers_the_truth_at_all_times_together():
     truth, missed = 0.3 * 0.6 + 0.7 * 0.05, 0
     for run in range(40):
         choice = random.Random(f"drawn {run}")
-        seen: dict[tuple[float, float], int] = {}
+        seen = {}
         for n in range(1, 601):
             group = choice.random() < 0.3
             moved = choice.random() < (0.6 if group else 0.05)

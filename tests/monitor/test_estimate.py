@@ -1,7 +1,5 @@
 """A cell's counts, the estimates that follow from them, and the identity of robustness."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -18,7 +16,7 @@ LETTERS = {
 }
 
 
-def counts_of(*outcomes: tuple[int, int, str | None, int | None]) -> Counts:
+def counts_of(*outcomes):
     """Trials, so many, of a rating, a quality and a difference each."""
     counts = Counts()
     for times, *outcome in outcomes:
@@ -27,7 +25,7 @@ def counts_of(*outcomes: tuple[int, int, str | None, int | None]) -> Counts:
     return counts
 
 
-def quality(reference: int, candidate: int) -> QualityScore:
+def quality(reference, candidate):
     return QualityScore("faithfulness", 1, reference, candidate)
 
 
@@ -94,7 +92,7 @@ def test_intervals_allow_for_what_nobody_rated():
     assert found.robustness.lower == pytest.approx(1 - found.content_delta.upper)
 
 
-def scored(unshifted: int, worse: int, better: int, mixed: int, same: int, unscored: int = 0) -> Counts:
+def scored(unshifted, worse, better, mixed, same, unscored=0):
     qualities = {"worse": worse, "better": better, "mixed": mixed, "same": same, "unscored": unscored}
     shifted = [(times, 2, quality, None) for quality, times in qualities.items()]
     return counts_of((unshifted, 3, None, None), *shifted)

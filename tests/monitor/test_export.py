@@ -1,7 +1,5 @@
 """Export: which series there are, what they say, and that promtool has nothing to say about them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -10,7 +8,6 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evenkeel.core.cells import (
     CellKey,
-    CellReport,
     ChangeMark,
     Estimate,
     Limit,
@@ -95,7 +92,7 @@ EVERY_NAME = {
 }
 
 
-def registry_of(*reports: CellReport, snapshots: list[dict] | None = None, rollups=()) -> CollectorRegistry:
+def registry_of(*reports, snapshots=None, rollups=()):
     registry = CollectorRegistry()
     registry.register(CellCollector(lambda: list(reports), lambda: rollups, version="1.2.3"))
     if snapshots is not None:
@@ -103,7 +100,7 @@ def registry_of(*reports: CellReport, snapshots: list[dict] | None = None, rollu
     return registry
 
 
-def names(registry: CollectorRegistry) -> set[str]:
+def names(registry):
     """Names of the samples."""
     text = generate_latest(registry).decode()
     return {line.split("{")[0] for line in text.splitlines() if not line.startswith("#")}

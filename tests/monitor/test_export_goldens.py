@@ -1,7 +1,5 @@
 """Goldens and silent changes for Prometheus."""
 
-from __future__ import annotations
-
 from prometheus_client import CollectorRegistry
 
 from evenkeel.monitor.export.prometheus import GoldenCollector, SilentCollector

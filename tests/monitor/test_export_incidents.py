@@ -1,7 +1,5 @@
 """Incidents for Prometheus: a series each while it is open, and no ids."""
 
-from __future__ import annotations
-
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -21,7 +19,7 @@ SWAP = (
 )
 
 
-def raised(name: str, at: float, route: str = "support", **more) -> AlertEvent:
+def raised(name, at, route="support", **more):
     """The event that raises an alert of an incident."""
     told = {"measure": "content", "value": 0.4, "limit": 0.1, **more}
     return AlertEvent(
@@ -39,12 +37,12 @@ def raised(name: str, at: float, route: str = "support", **more) -> AlertEvent:
     )
 
 
-def decided(event: AlertEvent, kind: str, at: float, reason: str = "") -> AlertEvent:
+def decided(event, kind, at, reason=""):
     """A person's word about its incident."""
     return altered(event, id=f"{kind}-{at}", at=at, kind=kind, what="incident", reason=reason, by="ana")
 
 
-def exported(*events: AlertEvent, reports=(), contacts=None):
+def exported(*events, reports=(), contacts=None):
     """Every sample: its name with its labels, and the value."""
     registry = CollectorRegistry()
     registry.register(IncidentCollector(lambda: incidents_of(events), lambda: reports, contacts))

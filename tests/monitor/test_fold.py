@@ -1,7 +1,5 @@
 """The fold's windows, roll-ups, changes and checkpoints."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -9,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.cells import WindowEstimates
-from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
-from evenkeel.stores.verdict_log import Logged, LoggedVerdict
+from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_traffic import WORSE, log_of, traffic
 from tests.monitor.planted_verdicts import VERDICT
@@ -26,7 +24,7 @@ SETTINGS = MonitorSettings(
 )
 
 
-def folded(verdicts: list[Logged], state: MonitorState | None = None) -> MonitorState:
+def folded(verdicts, state=None):
     state = state or MonitorState(SETTINGS)
     for logged in verdicts:
         state.apply(logged)
@@ -38,7 +36,7 @@ def test_too_few_trials_since_a_change_say_nothing():
     assert early.since_change == WindowEstimates(4, None, None, None)
 
 
-def exchanges(first: int, last: int, **changed: object) -> list[Verdict]:
+def exchanges(first, last, **changed):
     """A resend and one trial for each exchange."""
     return [
         altered(
@@ -124,7 +122,7 @@ def test_clocks_change_no_estimate(seed, times):
         for place, logged in enumerate(verdicts)
     ]
 
-    def timeless(state: MonitorState):
+    def timeless(state):
         cells = [altered(report, last_scored_at=None, retired=False) for report in state.reports()]
         rollups = [(report.route, report.model, report.trials, report.windows) for report in state.rollups()]
         return cells, rollups, [route.counts for route in state.changes()]

@@ -1,13 +1,11 @@
 """Alerts of the fold: drift from provisional and approved baselines, and of several cells at once."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.core.cells import OTHER_MODEL, CellKey
 from evenkeel.core.records import from_json, to_json
-from evenkeel.core.verdict import BASELINE, REPLAY, Failure, Verdict
+from evenkeel.core.verdict import BASELINE, REPLAY, Failure
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import verdicts_behind
 from evenkeel.monitor.monitor import Monitor
@@ -22,7 +20,7 @@ SETTINGS = MonitorSettings(
 )
 
 
-def trials(count: int, every: int, **changed: object) -> list[Verdict]:
+def trials(count, every, **changed):
     """Trials, so many, of which every n-th shifts, as its resend does: the excess is zero throughout."""
     return [
         altered(VERDICT, rating=rating, control_rating=rating, **changed)
@@ -40,7 +38,7 @@ def log_of(*entries):
     ]
 
 
-def fold(log: list[LoggedVerdict], state: MonitorState | None = None):
+def fold(log, state=None):
     state = state or MonitorState(SETTINGS)
     return state, [event for logged in log for event in state.apply(logged).events]
 

@@ -1,7 +1,5 @@
 """Evidence of a trial for the alert, the losses with their intervals, and when a cell is blind."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Which models of a route still answer: those that are replaced leave at once, rare ones wait as is usual."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.verdict import BASELINE

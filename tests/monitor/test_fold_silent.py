@@ -1,7 +1,5 @@
 """Silent changes in the fold: findings, incidents across routes, and restarts."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.monitor.changes import kinds

@@ -1,7 +1,5 @@
 """Trials that are drawn with unequal chances: what each counts for, and what does not look at it at all."""
 
-from __future__ import annotations
-
 from math import isfinite
 
 import pytest

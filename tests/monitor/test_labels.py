@@ -1,7 +1,5 @@
 """Labels: what can be said, how far judge and people agree, and the files that an audit reads."""
 
-from __future__ import annotations
-
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 

@@ -1,7 +1,5 @@
 """State of measuring: each way to measure nothing is named, with its time and what to do."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.budget import Budget, Spend

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.cells import OTHER_MODEL, CellKey, Estimate
+from evenkeel.core.cells import OTHER_MODEL, CellKey
 from evenkeel.core.rewordings import label
-from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.core.verdict import BASELINE, Failure, QualityScore
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
@@ -28,7 +28,6 @@ from tests.monitor.stored_state import restarted
 
 if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import AlertEvent
-    from evenkeel.stores.verdict_log import Logged
 
 SETTINGS = MonitorSettings(
     threshold=0.1,
@@ -39,7 +38,7 @@ SETTINGS = MonitorSettings(
 )
 
 
-def log_of(*verdicts: Verdict) -> list[LoggedVerdict]:
+def log_of(*verdicts):
     """Number verdicts as a log does: offsets grow, with gaps, and ids differ."""
     return [
         LoggedVerdict(3 * place, altered(verdict, id=f"v{place}"))
@@ -53,7 +52,7 @@ class MemoryLog:
 
     verdicts: list[LoggedVerdict]
 
-    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+    def entries_after(self, offset, limit):
         """Verdicts after an offset."""
         return [logged for logged in self.verdicts if logged.offset > offset][:limit]
 
@@ -92,24 +91,24 @@ class MemoryStore:
             raise TimeoutError("no answer")
 
 
-def monitor_of(verdicts: list[LoggedVerdict], store: MemoryStore, **options) -> Monitor:
+def monitor_of(verdicts, store, **options):
     return Monitor(MemoryLog(verdicts), store, SETTINGS, clock=lambda: 77.0, **options)
 
 
-def drain(monitor: Monitor) -> None:
+def drain(monitor):
     """Step until the log is used up."""
     while monitor.step():
         pass
 
 
-def reports_of(verdicts: list[LoggedVerdict], monitor_settings: MonitorSettings = SETTINGS):
+def reports_of(verdicts, monitor_settings=SETTINGS):
     state = MonitorState(monitor_settings)
     for logged in verdicts:
         state.apply(logged)
     return {report.key: report for report in state.reports()}
 
 
-def interval(histogram: dict[float, int], low: float = 0.0) -> Estimate | None:
+def interval(histogram, low=0.0):
     """Mean of a new cell's trials, whose design effect is taken for 12."""
     weighted = {(value, 1.0): count for value, count in histogram.items()}
     return weighted_mean(weighted, low=low, alpha=1 - 0.95, effect=12.0)
@@ -219,7 +218,7 @@ def test_trend_points_come_at_most_once_per_interval_and_at_every_alert():
 
 
 @cache
-def folded_cleanly(seed: int) -> tuple[list[Logged], MemoryStore, Monitor]:
+def folded_cleanly(seed):
     """A log of verdicts and sightings, and what one fold of it leaves."""
     verdicts = interleaved(traffic(240, seed), sightings(100, seed))
     clean = MemoryStore()

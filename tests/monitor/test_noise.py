@@ -1,10 +1,7 @@
 """The judge's own noise: measured, counted, folded, exported, and what it does to the score."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -12,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from evenkeel.core.budget import Spend
 from evenkeel.core.cells import CellKey
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.core.verdict import BASELINE, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, Failure, Verdict
+from evenkeel.core.verdict import BASELINE, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, Failure
 from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
 from evenkeel.monitor.estimate import proportion
@@ -21,9 +18,6 @@ from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PAIR = Pair(Answer("left"), Answer("right"), "question")
 SWAPPED = Pair(Answer("right"), Answer("left"), "question")
@@ -37,18 +31,18 @@ class Script:
     outcomes: list[int | Failure]
     seen: list[Pair] = field(default_factory=list)
 
-    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+    async def rate_all(self, pairs):
         """Rate each pair."""
         return [await self.rate(pair) for pair in pairs]
 
-    async def rate(self, pair: Pair) -> Rating:
+    async def rate(self, pair):
         """The next planted outcome, at ten tokens."""
         self.seen.append(pair)
         return Rating(self.outcomes.pop(0), "because", {"spread": 0.5}, spent=Spend(10, 0.5))
 
 
-def measured(first: Script, fresh: Script, share: float = 1.0) -> tuple[Rating, list[str]]:
-    told: list[str] = []
+def measured(first, fresh, share=1.0):
+    told = []
     noise = JudgeNoise(first, fresh=fresh, share=share, count=told.append)
     (rating,) = asyncio.run(noise.rate_all([PAIR]))
     return rating, told
@@ -82,7 +76,7 @@ def test_what_is_not_sampled_or_not_rated_is_judged_once():
         JudgeNoise(Script([]), fresh=Script([]), share=2)
 
 
-def verdict_of(rating: int | None, **details: float) -> Verdict:
+def verdict_of(rating, **details):
     failure = DOWN if rating is None else None
     return altered(VERDICT, rating=rating, failure=failure, details=details)
 
@@ -101,7 +95,7 @@ STREAM = (
 """Of seven judged verdicts: one equal, one decided by rule, three rejudged in some way."""
 
 
-def state_of(*verdicts: Verdict, min_trials: int = 1) -> MonitorState:
+def state_of(*verdicts, min_trials=1):
     state = MonitorState(MonitorSettings(min_trials=min_trials))
     for place, verdict in enumerate(verdicts, 1):
         state.apply(LoggedVerdict(place, altered(verdict, id=f"v{place}")))

@@ -1,9 +1,6 @@
 """One figure has one interval: gauge, trend, change report, message and backtest say the same of a cell."""
 
-from __future__ import annotations
-
 from random import Random
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -20,14 +17,11 @@ from evenkeel.monitor.fold.events import trend_point
 from evenkeel.monitor.notify import Writer
 from evenkeel.stores.verdict_log import logged
 
-if TYPE_CHECKING:
-    from evenkeel.core.cells import CellReport, Estimate
-
 KIND = "general.typos"
 BEFORE, AFTER = 600, 600
 
 
-def _lines() -> list[bytes]:
+def _lines():
     """Return a log in which another model answers from some exchange on, and rewordings move every second."""
     rng = Random(3)
     rows = []
@@ -45,7 +39,7 @@ def _lines() -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def state() -> MonitorState:
+def state():
     """Return the monitor after the whole log."""
     state = MonitorState(MonitorSettings())
     for number, verdict in enumerate(read_lines(_lines(), "log"), start=1):
@@ -54,19 +48,19 @@ def state() -> MonitorState:
 
 
 @pytest.fixture(scope="module")
-def report(state: MonitorState) -> CellReport:
+def report(state):
     """Return the report of the cell of the new model."""
     return next(report for report in state.reports() if report.key.parts == ("default", "m2", KIND))
 
 
 @pytest.fixture(scope="module")
-def excess(report: CellReport) -> Estimate:
+def excess(report):
     """Return its points above noise since the change."""
     assert report.current.excess is not None
     return report.current.excess
 
 
-def test_the_change_report_says_what_the_cell_says(state: MonitorState, excess: Estimate) -> None:
+def test_the_change_report_says_what_the_cell_says(state, excess):
     """The side after the change has the value and interval of the new model's cell."""
     (change,) = reports_of(state.change_records(), GoldenHistory({}, {}))
     (cell,) = change.comparison.rewordings
@@ -76,7 +70,7 @@ def test_the_change_report_says_what_the_cell_says(state: MonitorState, excess: 
         assert getattr(cell.excess.after, name) == pytest.approx(getattr(excess, name))
 
 
-def test_the_chart_ends_at_the_same_interval(state: MonitorState, excess: Estimate) -> None:
+def test_the_chart_ends_at_the_same_interval(state, excess):
     """A trend point made now is the cell's figure."""
     cell = state.cells["default", "m2", KIND]
     point = trend_point(cell, 0.0, state.settings, state.changes()[0].counts["model"])
@@ -87,7 +81,7 @@ def test_the_chart_ends_at_the_same_interval(state: MonitorState, excess: Estima
     )
 
 
-def test_the_message_says_the_same(state: MonitorState, excess: Estimate) -> None:
+def test_the_message_says_the_same(state, excess):
     """`incidents show`, the incident's page and its API quote these facts."""
     (incident,) = state.incidents()
     said = " ".join(Writer(reports=state.reports).facts(incident))
@@ -96,7 +90,7 @@ def test_the_message_says_the_same(state: MonitorState, excess: Estimate) -> Non
     assert f"{excess.n} trials" in said
 
 
-def test_the_gauges_say_the_same(state: MonitorState, excess: Estimate) -> None:
+def test_the_gauges_say_the_same(state, excess):
     """The cell's gauge has its value; those of its model pool this rewording alone."""
     values = {
         family.name: sample.value
@@ -109,7 +103,7 @@ def test_the_gauges_say_the_same(state: MonitorState, excess: Estimate) -> None:
     assert values["evenkeel_above_noise_observations"] == excess.n
 
 
-def test_a_backtest_says_the_same(excess: Estimate) -> None:
+def test_a_backtest_says_the_same(excess):
     found = as_json([backtest(read_lines(_lines(), "log"))], "log")
     cell = next(cell for cell in found["cells"] if (cell["model"], cell["perturbation"]) == ("m2", KIND))
     assert cell["current"]["excess"] == {
@@ -120,7 +114,7 @@ def test_a_backtest_says_the_same(excess: Estimate) -> None:
     }
 
 
-def test_while_an_alert_is_up_the_interval_begins_at_the_limit() -> None:
+def test_while_an_alert_is_up_the_interval_begins_at_the_limit():
     """Shortly after the change, when the interval alone would still hold the limit."""
     state = MonitorState(MonitorSettings())
     for number, verdict in enumerate(read_lines(_lines(), "log"), start=1):

@@ -1,9 +1,5 @@
 """Counts of changed tool calls, beside those of the controls of the same exchanges."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import msgspec
 import pytest
 
@@ -12,26 +8,23 @@ from evenkeel.monitor.estimate.tool_counts import ARGUMENTS, CHOICE, ToolCounts
 from evenkeel.monitor.notify.tool_words import largest_change, step_words, tool_changes
 from tests.monitor.planted_verdicts import VERDICT
 
-if TYPE_CHECKING:
-    from evenkeel.core.verdict import Verdict
-
 REFUND = ToolStep("tool", "lookup", "refund")
 SWAP = ToolStep("arguments", "move", "move", (".from", ".to"))
 SAME = ToolStep()
 
 
-def trial(step: ToolStep | None, control: ToolStep | None = SAME) -> Verdict:
+def trial(step, control=SAME):
     return msgspec.structs.replace(VERDICT, tools=step, control=Control(3, tools=control))
 
 
-def counted(*trials: Verdict) -> ToolCounts:
+def counted(*trials):
     counts = ToolCounts()
     for verdict in trials:
         counts.add(verdict)
     return counts
 
 
-def test_shares_and_words_beside_the_control() -> None:
+def test_shares_and_words_beside_the_control():
     """14 of 60 trials call another tool, one control as well; texts and requests without tools are none."""
     counts = counted(
         *[trial(REFUND)] * 13,
@@ -58,7 +51,7 @@ def test_shares_and_words_beside_the_control() -> None:
     assert largest_change([report]) == tool_changes(report)[0]
 
 
-def test_a_change_that_chance_makes_as_often_is_not_named() -> None:
+def test_a_change_that_chance_makes_as_often_is_not_named():
     """The controls do the same."""
     report = counted(*[trial(REFUND, REFUND)] * 9, *[trial(SAME)] * 9).report()
     assert report is not None
@@ -66,7 +59,7 @@ def test_a_change_that_chance_makes_as_often_is_not_named() -> None:
     assert largest_change([report]) == ""
 
 
-def test_unknown_tools_do_not_grow_the_counts() -> None:
+def test_unknown_tools_do_not_grow_the_counts():
     """Only the first of many changes are counted by name, and shares go on."""
     counts = counted(*(trial(ToolStep("tool", "lookup", f"tool {number}")) for number in range(500)))
     assert len(counts.changes) == 64
@@ -85,6 +78,6 @@ def test_unknown_tools_do_not_grow_the_counts() -> None:
         (ToolStep("arguments", "say", "say", ("",)), "calls `say` with other arguments"),
     ],
 )
-def test_words_of_one_step(step: ToolStep, words: str) -> None:
+def test_words_of_one_step(step, words):
     """Each difference in words, without numbers."""
     assert step_words(step) == words

@@ -1,7 +1,5 @@
 """A relay between raw sockets: a scripted upstream that records bytes, and a client that sends them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import inspect

@@ -1,7 +1,5 @@
 """Plain requests and answers, and how an error answer is read."""
 
-from __future__ import annotations
-
 import json
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -9,7 +7,7 @@ POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
-def error_of(text: bytes) -> tuple[int, dict[str, object]]:
+def error_of(text):
     """Status and error object of an OpenAI-shaped answer."""
     head, _, body = text.partition(b"\r\n\r\n")
     error = json.loads(body)["error"]

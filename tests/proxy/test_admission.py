@@ -1,7 +1,5 @@
 """Limits on connections: who is turned away, how, and that nobody else notices."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

@@ -1,7 +1,5 @@
 """A client's connection: versions of HTTP, tunnels, and everything that takes too long."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import struct

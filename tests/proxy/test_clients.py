@@ -1,7 +1,5 @@
 """Clients are told apart by a keyed hash of their key or address; nothing of either is kept."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict
 

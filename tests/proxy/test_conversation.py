@@ -1,7 +1,5 @@
 """Requests and answers over a WebSocket: the tunnel is untouched, and each pair becomes an exchange."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Errors of the data plane name the route: no address, file or variable of what is behind it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Frames of a WebSocket, read in any pieces."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

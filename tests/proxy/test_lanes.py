@@ -1,7 +1,5 @@
 """Which requests are sampled, and which of several upstreams a request goes to."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

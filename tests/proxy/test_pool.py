@@ -1,7 +1,5 @@
 """Idle connections are kept as long as set, or less than the upstream was seen to wait."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.proxy.limits import Limits

@@ -1,7 +1,5 @@
 """Requests that may be sent again: the proof, the rules, and the repetition."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import time

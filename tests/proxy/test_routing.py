@@ -1,7 +1,5 @@
 """Upstreams, prefixes and targets; rules about hosts, headers and keys; injected credentials."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 

@@ -1,7 +1,5 @@
 """The data plane over its life: other routes while requests are forwarded, and its end."""
 
-from __future__ import annotations
-
 import asyncio
 
 from evenkeel.proxy import ProxyRoute, RouteTable, Upstream

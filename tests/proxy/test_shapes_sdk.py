@@ -3,8 +3,6 @@
 Which members and tools are replayed, and which requests are refused, is in `tests/shadow/test_prompt.yaml`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 

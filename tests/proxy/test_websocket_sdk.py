@@ -1,7 +1,5 @@
 """The Responses API over a WebSocket, by the real SDK on one side and a real server on the other."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """WebSocket frames as a client or a server writes them, for tests."""
 
-from __future__ import annotations
-
 import json
 import zlib
 

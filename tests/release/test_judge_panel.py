@@ -1,7 +1,5 @@
 """The judge's panel: pairs taken from the traffic, rounds, and a judge that changes behind its name."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Answers to reference prompts before and after a silent change are scored once, within the budgets."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

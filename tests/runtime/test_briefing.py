@@ -1,7 +1,5 @@
 """Messages between a supervisor and the processes that it starts tell each other."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Responses to a route's change, and what the store remembers of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel import settings as settings_module

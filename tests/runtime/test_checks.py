@@ -1,7 +1,5 @@
 """The checks of `evenkeel check-config`."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from click.testing import CliRunner

@@ -1,7 +1,5 @@
 """Sources of the console about settings and spend."""
 
-from __future__ import annotations
-
 from evenkeel.runtime.console_sources import judge_setup
 from evenkeel.settings import Settings
 

@@ -1,7 +1,5 @@
 """The limit on connections that follows from the limit on open files."""
 
-from __future__ import annotations
-
 import gc
 import resource
 

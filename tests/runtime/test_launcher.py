@@ -1,7 +1,5 @@
 """The data folder of `evenkeel up`, held from start to end, whatever happens to it between."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

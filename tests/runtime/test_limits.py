@@ -1,7 +1,5 @@
 """Limits in effect: what is set wins over what was calibrated, and that over the usual."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.monitor.detect import Limit, Measure

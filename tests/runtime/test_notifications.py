@@ -1,7 +1,5 @@
 """Notifications as the settings ask for them, and what holds them back."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 

@@ -1,7 +1,5 @@
 """Reference prompts in a process: what is noticed of changes, and what is said of costs in advance."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.cells import ChangeMark, RouteChanges

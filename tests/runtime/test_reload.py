@@ -1,7 +1,5 @@
 """Settings read again: what differs, what is refused, and when a file counts as changed."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.runtime.reload import Reloader, SettingsSource, WatchedFile, changed, is_live

@@ -1,7 +1,5 @@
 """Wiring of the worker: where replays go."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.runtime.replays import replay_target

@@ -1,7 +1,5 @@
 """Messages between workers and monitors through Redis."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

@@ -1,7 +1,5 @@
 """The admin port: who gets in, from which pages, under which names; and that what it shows is only shown."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json

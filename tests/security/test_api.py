@@ -1,7 +1,5 @@
 """The admin API under generated requests: no input makes it fail, leave its format, or forget its headers."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Bodies that grow: a few kilobytes on the wire that stand for gigabytes, or for minutes of work."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

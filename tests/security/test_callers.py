@@ -1,7 +1,5 @@
 """A key that evenkeel puts in serves programs and listed pages under a known name, and no other web page."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -5,8 +5,6 @@ rewriter spend together. Out of scope is an upstream that reports less than it b
 it was given.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

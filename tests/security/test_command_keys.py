@@ -1,7 +1,5 @@
 """A key of a command goes to the origin that it is for, and to no other one that the command asks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

@@ -4,8 +4,6 @@ A reader may refuse what it is given, with its own exception; any other exceptio
 prompts, workflows and protected spans have property tests of their own beside their rooms.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

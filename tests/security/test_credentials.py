@@ -1,7 +1,5 @@
 """Keys pass through and stay nowhere: not in the store, the log, the metrics, the pages, the traces."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

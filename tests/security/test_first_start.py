@@ -1,7 +1,5 @@
 """The first start: a token is made, lies where only its owner reads it, and a link brings it once."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """Text is text, the whole way: odd texts and JSON end as a verdict, a counted failure or a clear error."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Redaction and a key in a data plane: their settings, and a request through it."""
 
-from __future__ import annotations
-
 import base64
 import gc
 import json

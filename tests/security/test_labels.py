@@ -1,7 +1,5 @@
 """Names that clients choose: they cost neither series, nor memory, nor rows without limit."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

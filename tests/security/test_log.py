@@ -1,7 +1,5 @@
 """Nothing that a client, an endpoint or a name says begins a line of the log or of the audit log."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """A credential belongs to an origin: no failover and no replay takes it to another one."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import socket

@@ -1,7 +1,5 @@
 """The threat model against the tests."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

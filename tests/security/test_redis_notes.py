@@ -1,7 +1,5 @@
 """A Redis beyond this machine that anybody on the way can read, or use, is named by `check-config`."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.runtime.preflight import redis_notes

@@ -1,7 +1,5 @@
 """A judge or rewriter that refuses one client's questions fails those and nobody else's."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

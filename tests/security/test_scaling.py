@@ -1,7 +1,5 @@
 """Twice the text takes at most two and a half times the work, whatever the text: nothing is quadratic."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest

@@ -1,7 +1,5 @@
 """Roles of the admin port: every route says what it takes, and refuses whoever has less."""
 
-from __future__ import annotations
-
 import re
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Settings that would give something away are refused, in a line that repeats no credential."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

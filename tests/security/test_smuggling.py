@@ -4,8 +4,6 @@ What must be refused case by case is in the tests of `proxy` and `clients`; here
 do not list, and a search for more.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 

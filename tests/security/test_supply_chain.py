@@ -1,7 +1,5 @@
 """The supply chain: what builds, tests or runs evenkeel is fetched by no name that somebody can move."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A client that floods a route with crafted prompts: what it can spoil of a template, and what not."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """The admin port with certificates: who has none does not get in, and a wrong file is noticed."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

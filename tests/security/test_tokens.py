@@ -1,7 +1,5 @@
 """Tokens of the admin port: how long they are, what they open, and how often a wrong one is looked at."""
 
-from __future__ import annotations
-
 import logging
 
 from litestar.testing import TestClient

@@ -1,7 +1,5 @@
 """Nothing that a client sends decides where a request or a replay goes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

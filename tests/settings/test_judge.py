@@ -1,7 +1,5 @@
 """The judge that nobody had to choose: the small model of the upstream's provider."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.llm.price import Prices

@@ -1,7 +1,5 @@
 """Settings: precedence, and errors that say where, what and what to do."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,7 +1,5 @@
 """A worker among real stores, and exchanges as the data plane captures them."""
 
-from __future__ import annotations
-
 import json
 
 from evenkeel.core.budget import Budget

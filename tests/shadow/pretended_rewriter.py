@@ -1,7 +1,5 @@
 """Prompts for tests of perturbations, and a pretended rewriter that marks its texts."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Redactors for a process of their own, which imports this module and nothing else of the tests."""
 
-from __future__ import annotations
-
 from evenkeel.shadow.protection import BUILTIN, ProtectionError, Redactor
 
 

@@ -1,7 +1,5 @@
 """Reading answers from response bodies of every API, whole and streamed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Answers to replays are limited by the original's length, and none is compared that this limit has cut."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """Cutting a text into typed blocks."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

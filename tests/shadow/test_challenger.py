@@ -1,7 +1,5 @@
 """A challenger behind the worker: simulated incumbent and candidate, simulated judge, real store."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import replace

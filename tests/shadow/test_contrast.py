@@ -1,7 +1,5 @@
 """Contrasts: other questions, which must move an answer, and which no figure about rewordings counts."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Trials of an exchange and their weights, with answers that move as a script says."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The worker survives everything that passes the proxy: each exchange gets a verdict or a counted reason."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

@@ -1,7 +1,5 @@
 """The adaptive plan: who is tried together, with which chances, and what follows from a moved answer."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import log
 

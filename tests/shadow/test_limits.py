@@ -1,7 +1,5 @@
 """Exchanges beyond a worker's limits are skipped, and counted by their reason."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mails as users' messages: what their senders typed is told from headers, quotes and signatures."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Request parameters as a short text: every API, nothing secret, nothing long."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Names of perturbations, the seeds of trials, and perturbations of other packages."""
 
-from __future__ import annotations
-
 import logging
 import random
 import re

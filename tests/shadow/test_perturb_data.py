@@ -1,7 +1,5 @@
 """The text kinds on public texts: every file of the data, tickets and questions in eight languages."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

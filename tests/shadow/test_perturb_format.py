@@ -1,7 +1,5 @@
 """Format perturbations: the same contents, asked for in another format."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Other languages: what is asked for, and in which language the answer is wanted."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

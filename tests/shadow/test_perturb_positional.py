@@ -1,7 +1,5 @@
 """Positional perturbations: what moves, what goes along, what stays, by rule and as a model lists it."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Protected spans: what no change of the input may touch."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

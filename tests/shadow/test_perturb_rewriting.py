@@ -1,7 +1,5 @@
 """Paraphrases, compounds, and what holds for every perturbation that asks a rewriter."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Tone: by phrases and by a rewriter."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,7 +1,5 @@
 """Perturbations of tools: the same tools and results, said otherwise, in every request shape."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Whitespace, punctuation, casing and spelling: on input only, around protected spans."""
 
-from __future__ import annotations
-
 import random
 import re
 

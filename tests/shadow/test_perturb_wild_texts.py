@@ -1,7 +1,5 @@
 """Perturbations of texts as people send them: tables in columns, scripts with marks of their own, code."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

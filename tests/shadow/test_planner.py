@@ -1,7 +1,5 @@
 """The planner: floors first, then doubt and evidence; the same exchange, the same plan."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import log
 

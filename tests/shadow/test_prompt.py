@@ -1,7 +1,5 @@
 """Reading request bodies of every API, writing them back, and what is never replayed."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """Redaction: which values are found, where texts stand in bodies, and what reaches the queue."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gzip

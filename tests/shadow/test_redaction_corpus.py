@@ -1,7 +1,5 @@
 """Redaction on a corpus of its own: what is found, what is left alone, and how it scales."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

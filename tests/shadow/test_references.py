@@ -1,7 +1,5 @@
 """Variants of the corpus and of public prompts keep what stands together, and what asks for their format."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

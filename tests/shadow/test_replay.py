@@ -1,7 +1,5 @@
 """Replays: what is sent, how an upstream's trouble becomes a reason, and what of its words is kept."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Which requests belong to one run of an agent."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The template learner, taught with mail for a garden centre, and templates from the settings."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

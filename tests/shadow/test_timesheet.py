@@ -1,7 +1,5 @@
 """The processor time of exchanges: noted by the worker, read by its supervisor, bounded in either."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Words that a user typed are told from documents, tool results and instructions."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

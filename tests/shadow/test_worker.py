@@ -1,7 +1,5 @@
 """The worker on a real store and a simulated upstream: every trial once, every loss counted, answers kept."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

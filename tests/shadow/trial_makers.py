@@ -1,7 +1,5 @@
 """A maker of trials over a log, a scorer and a replayer, wired as the worker does it."""
 
-from __future__ import annotations
-
 from evenkeel.llm.price import Prices
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.quoted_replays import QuotedReplays

@@ -1,7 +1,5 @@
 """Documents as no client should send them: JSON that is nearly valid, bytes that are nearly text."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import json

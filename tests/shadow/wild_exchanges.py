@@ -4,8 +4,6 @@ Everything is drawn from one `random.Random`, so a seed names an exchange, and h
 in its own generator and shrink what it finds.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from evenkeel.core.exchange import Exchange

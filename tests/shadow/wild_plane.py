@@ -1,7 +1,5 @@
 """A worker among real stores that replays into a script: nothing it is given may break it."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import zlib

@@ -1,7 +1,5 @@
 """The demo's verdict on itself."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

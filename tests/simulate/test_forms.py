@@ -1,7 +1,5 @@
 """Prompts of the simulated application, read back, and its answers in every format and language."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """The simulated judge: planted truth for answers it knows, documented rules for others."""
 
-from __future__ import annotations
-
 import json
 import random
 

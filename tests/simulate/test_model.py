@@ -1,7 +1,5 @@
 """The simulated model: the state an answer is in, what it says, and the closed form of what is planted."""
 
-from __future__ import annotations
-
 import random
 from math import sqrt
 

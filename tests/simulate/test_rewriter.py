@@ -1,7 +1,5 @@
 """The simulated rewriter: whatever a check can look at is kept, and the topic with it."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

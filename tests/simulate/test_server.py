@@ -1,7 +1,5 @@
 """The simulated server: answers, faults on demand, and its admin calls."""
 
-from __future__ import annotations
-
 import httpx2
 import openai
 import pytest

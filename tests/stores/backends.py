@@ -1,7 +1,5 @@
 """The backends of the stores, for suites that every one of them runs. A new one is a class here."""
 
-from __future__ import annotations
-
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.counters import CounterStore
 from evenkeel.stores.monitor_state import MonitorStore

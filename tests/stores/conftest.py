@@ -1,7 +1,5 @@
 """The connection of one backend, for what only that does."""
 
-from __future__ import annotations
-
 import pytest
 
 

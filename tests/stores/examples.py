@@ -1,7 +1,5 @@
 """Examples of everything that stores keep, and numbered ones."""
 
-from __future__ import annotations
-
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore, Scoring

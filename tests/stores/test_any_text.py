@@ -1,7 +1,5 @@
 """Text is text: whatever clients, models, judges and people write comes back from every store as it was."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.approval import Approval, ApprovedCell

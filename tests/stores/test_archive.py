@@ -1,7 +1,5 @@
 """The contract of `ExchangeArchive`; every backend runs it."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.stores.archive import LARGEST_CHARS

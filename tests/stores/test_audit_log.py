@@ -1,7 +1,5 @@
 """The audit log, on every backend."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

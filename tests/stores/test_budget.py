@@ -1,7 +1,5 @@
 """The cost trackers: budgets of the day, of a route, and of the hour; prices of models."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The caches of both stores: one suite for rulings of a judge and texts of the rewriter."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

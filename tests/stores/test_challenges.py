@@ -1,7 +1,5 @@
 """Challengers and their pairs, on both stores."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from evenkeel.core.challenge import Challenge, ChallengeAnswer, ChallengeLabel, ChallengePair, ChallengeTexts

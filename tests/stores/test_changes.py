@@ -1,7 +1,5 @@
 """Memory of the change response, on every backend."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.stores.changes import (

@@ -1,7 +1,5 @@
 """Knowledge of clients in stores: their turns in the embedded queue, and the salt of their names."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.exchange import QueueBounds

@@ -1,7 +1,5 @@
 """The contract of `CounterStore`; every backend runs it. Counters of one process, and their sums."""
 
-from __future__ import annotations
-
 from evenkeel.stores.counters import merge
 
 

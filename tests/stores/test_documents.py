@@ -1,7 +1,5 @@
 """The contract of `Documents`; every backend runs it, over collections of every shape."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Goldens: every version that was approved, and by whom, on every backend."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Labels: every version of what people said, on every backend."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall

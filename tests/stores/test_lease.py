@@ -1,7 +1,5 @@
 """Leases: one of several processes does something, and another one once it is gone."""
 
-from __future__ import annotations
-
 from evenkeel.stores.redis.connection import RedisLease
 
 

@@ -1,7 +1,5 @@
 """The contract of `MonitorStore`; every backend runs it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

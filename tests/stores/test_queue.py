@@ -1,7 +1,5 @@
 """The contract of `ExchangeQueue`; every backend runs it. Below, what each does besides."""
 
-from __future__ import annotations
-
 import base64
 import random
 import subprocess

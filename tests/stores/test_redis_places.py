@@ -1,7 +1,5 @@
 """Every kind of Redis that settings can name: password, ACL user, TLS, Unix socket, Sentinel, Cluster."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Reference prompts: what is kept, changed and forgotten, on every backend."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Encryption of what is kept: nothing readable in the store, keys turned over, wrong keys said plainly."""
 
-from __future__ import annotations
-
 import base64
 import json
 

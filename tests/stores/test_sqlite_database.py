@@ -1,7 +1,5 @@
 """A SQLite file over a long time: there again when somebody has deleted it, and clear when it cannot be."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import threading

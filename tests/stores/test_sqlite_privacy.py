@@ -1,7 +1,5 @@
 """The files of a store are its owner's alone, whatever the umask and however they were made."""
 
-from __future__ import annotations
-
 import logging
 import os
 import subprocess

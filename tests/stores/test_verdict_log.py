@@ -1,7 +1,5 @@
 """The contract of `VerdictLog`; every backend runs it. Below, what each does besides."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

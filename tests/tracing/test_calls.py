@@ -1,7 +1,5 @@
 """Calls to models in a trace: what they are named, what is sent along, what is said of their content."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

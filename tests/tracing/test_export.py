@@ -1,7 +1,5 @@
 """Spans on their way out: every one is counted, and no collector holds anything up."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

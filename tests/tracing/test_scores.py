@@ -1,7 +1,5 @@
 """Scores on the user's own trace: what services get, and that nothing waits for them."""
 
-from __future__ import annotations
-
 import base64
 import threading
 

@@ -1,7 +1,5 @@
 """The trace of what is made of an exchange, by a real worker before a simulated model, judge and rewriter."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """`evenkeel up` as a user starts it, in front of a simulated model."""
 
-from __future__ import annotations
-
 import contextlib
 
 from tests.kit.relaying import running

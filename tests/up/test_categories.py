@@ -1,7 +1,5 @@
 """Every category of perturbation, whole: real processes, a SIMULATED model, rewriter and judge."""
 
-from __future__ import annotations
-
 import httpx2
 import pytest
 

@@ -1,7 +1,5 @@
 """`evenkeel up` with a challenger: two simulated models, a simulated judge, and a restart in between."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """`evenkeel up` in front of a simulated model that changes: each change is named by its cause."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

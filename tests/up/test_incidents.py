@@ -1,7 +1,5 @@
 """Incidents as an operator meets them: console, webhook, Alertmanager and Prometheus say the same."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import time

@@ -1,7 +1,5 @@
 """The metrics page against a running evenkeel, and its PromQL against the gauges."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A text that no computing comes back from costs its own exchange: no page and no other one waits for it."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

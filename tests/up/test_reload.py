@@ -1,7 +1,5 @@
 """`evenkeel up` under load while settings, worker and store come and go: no request notices."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Proxies, workers and monitors as processes of their own on a real Redis."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """`evenkeel up` in front of an endpoint that answers differently one day, under the same name."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Traces of a whole `evenkeel up`: one story told by two processes, and collectors in trouble."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """`evenkeel up`, whole: real processes, a simulated model behind them, the openai SDK in front."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """Backtests: alerts, variants, the report and its JSON, on logs whose truth is planted."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

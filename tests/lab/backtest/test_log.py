@@ -1,7 +1,5 @@
 """Verdicts in a file: what each line says, and what is wrong with lines that say nothing."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """`evenkeel bench` against simulated models of planted fragility."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

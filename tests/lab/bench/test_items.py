@@ -1,7 +1,5 @@
 """The issues of the benchmark and how they are read."""
 
-from __future__ import annotations
-
 import json
 import re
 

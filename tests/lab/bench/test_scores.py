@@ -1,7 +1,5 @@
 """Figures of the benchmark: means, spreads and intervals."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

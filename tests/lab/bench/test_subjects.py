@@ -1,7 +1,5 @@
 """The simulation answers the benchmark's own issues."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Approved workflows made up for calibrations."""
 
-from __future__ import annotations
-
 import json
 import random
 

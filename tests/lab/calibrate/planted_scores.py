@@ -1,7 +1,5 @@
 """Score tables with known means, deviations and distributions."""
 
-from __future__ import annotations
-
 from datetime import date
 from math import sqrt
 from statistics import NormalDist

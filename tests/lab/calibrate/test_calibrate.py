@@ -1,7 +1,5 @@
 """`evenkeel calibrate` from the command line: its files and its errors."""
 
-from __future__ import annotations
-
 import json
 import re
 from statistics import fmean

@@ -1,7 +1,5 @@
 """Which goldens a calibration is made on."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall

@@ -1,7 +1,5 @@
 """Degradations: how many steps they touch, what they do to a workflow, and what metrics say of it."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

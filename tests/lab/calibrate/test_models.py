@@ -1,7 +1,5 @@
 """`evenkeel calibrate` with a judge, scripted on the loopback."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

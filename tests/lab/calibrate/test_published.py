@@ -1,7 +1,5 @@
 """The figures of WorkflowPerturb: from its tables of means to its matrix, roles and thresholds."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.lab.calibrate.calibration import Placement

@@ -1,7 +1,5 @@
 """The page of a calibration."""
 
-from __future__ import annotations
-
 from random import Random
 
 from evenkeel.lab.calibrate.report import document

@@ -1,7 +1,5 @@
 """Resamples, sensitivities and trajectories."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

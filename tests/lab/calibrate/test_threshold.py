@@ -1,7 +1,5 @@
 """Places of thresholds, and whether they hold on goldens they were not set on."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

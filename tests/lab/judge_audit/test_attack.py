@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.lab.judge_audit.attack import Move, claimed_rating, move

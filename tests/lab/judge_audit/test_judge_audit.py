@@ -1,7 +1,5 @@
 """`evenkeel judge-audit` against a scripted judge on the loopback whose behaviour is planted."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Small files in the formats of SummEval, USR and LLMBar, written for these tests."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

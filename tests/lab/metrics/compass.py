@@ -1,7 +1,5 @@
 """An encoder whose vectors anybody can work out: texts are sums of the directions of their words."""
 
-from __future__ import annotations
-
 from evenkeel.core.pair import Answer, Pair
 
 AXES = {"north": (0.0, 1.0), "east": (1.0, 0.0), "south": (0.0, -1.0)}
@@ -28,7 +26,7 @@ class Compass:
     """A local encoder that remembers its batches and trips over "broken"."""
 
     def __init__(self):
-        self.batches: list[list[str]] = []
+        self.batches = []
 
     def encode(self, texts):
         self.batches.append(list(texts))

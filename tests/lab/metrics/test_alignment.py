@@ -1,7 +1,5 @@
 """Which step is which: by equal text, and by an encoder with planted vectors."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """BERTScore with planted tokens and, where it is installed, against the authors' package."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 
@@ -24,7 +22,7 @@ class PlantedTokens:
     """Matches equal words only, and trips over "broken"."""
 
     def __init__(self):
-        self.asked: list[tuple[list[str], list[str]]] = []
+        self.asked = []
 
     def match(self, texts):
         """Share of words found on the other side."""

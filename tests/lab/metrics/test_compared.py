@@ -1,7 +1,5 @@
 """Trees of values: read, aligned, assigned and compared."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,7 +149,7 @@ class Lexicon:
     """Knows three sentences and how close they are; refuses on demand."""
 
     def __init__(self, failure=None, refusal=None):
-        self.asked: list[tuple[str, str]] = []
+        self.asked = []
         self._failure, self._refusal = failure, refusal
 
     def refuses(self, pair):

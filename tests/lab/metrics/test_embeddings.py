@@ -1,7 +1,5 @@
 """The encoder of this machine: scores, batches and languages."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 

@@ -1,7 +1,5 @@
 """Tokens, BLEU and GLEU, by hand and against the packages that define them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The public goldens of WorFBench against the published table of missing steps."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

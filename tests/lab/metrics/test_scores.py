@@ -1,7 +1,5 @@
 """Chain F1, graph F1 and Kendall's τ: hand-worked, against brute force, and at their limits."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """BLEU, GLEU and BERTScore of workflows."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.pair import Answer, Pair

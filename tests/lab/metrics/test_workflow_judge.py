@@ -1,7 +1,5 @@
 """The workflow judge: what it shows, how calls are averaged, and how they fail."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Recorded answers read from files: every format, and what is wrong with a line or a file."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """Finding the known prompt that a request asks, also where it is worded a little differently."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.lab.recorded.prompt_index import PromptIndex

@@ -1,7 +1,5 @@
 """Recorded answers: collected by prompt and version, found, drawn, and altered where noise is planted."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

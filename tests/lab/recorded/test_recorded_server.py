@@ -1,7 +1,5 @@
 """The recorded endpoint over HTTP: all APIs, versions switched while it runs, and what is not recorded."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

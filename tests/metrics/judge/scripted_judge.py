@@ -1,7 +1,5 @@
 """A judge that asks a scripted server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import asynccontextmanager

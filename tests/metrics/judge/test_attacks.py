@@ -1,7 +1,5 @@
 """Answers that try to speak to the judge: each stays, whole, inside the markers of the prompt."""
 
-from __future__ import annotations
-
 import base64
 import re
 from typing import NamedTuple

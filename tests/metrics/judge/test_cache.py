@@ -1,7 +1,5 @@
 """Rulings remembered by content."""
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The judge against a scripted OpenAI-compatible endpoint, over HTTP on the loopback."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel import metrics

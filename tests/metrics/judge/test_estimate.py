@@ -1,7 +1,5 @@
 """Estimates of what a rating may cost, told before it is asked for."""
 
-from __future__ import annotations
-
 from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.judge import JudgedQuality, JudgeRater

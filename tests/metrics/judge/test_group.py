@@ -1,7 +1,5 @@
 """Several pairs in one call: what is asked, what it costs, and when it is given up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

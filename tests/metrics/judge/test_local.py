@@ -1,7 +1,5 @@
 """The entailment model in the judge's place."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

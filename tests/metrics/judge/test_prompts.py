@@ -1,7 +1,5 @@
 """Questions to a judge: rubrics, and the tag of the markers around the judged texts."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

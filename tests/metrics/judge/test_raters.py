@@ -1,7 +1,5 @@
 """Sides that are shown the other way round."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The texts that a judge reads."""
 
-from __future__ import annotations
-
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.judge.rendering import LONG_CHARS, render, shortened

@@ -1,7 +1,5 @@
 """Ratings read out of what judges write."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Filled slots as a quality, by rule."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """Changes of quality: what counts as one, and the arithmetic of the two stages."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.verdict import QualityScore

@@ -1,7 +1,5 @@
 """Agreement of workflows by rule, and the alignment by shared words behind it."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

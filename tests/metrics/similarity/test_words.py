@@ -1,7 +1,5 @@
 """Words, stems, and ROUGE-L of them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

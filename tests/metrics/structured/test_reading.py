@@ -1,7 +1,5 @@
 """JSON, YAML, XML, HTML and Markdown into the tree: valid, slightly broken, and hostile texts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Workflows read out of answers: each form, its variants, and what cannot be read."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 

@@ -1,7 +1,5 @@
 """Workflows, and what is refused as one."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Evidence of silent changes, as the detector gives it, for tests."""
 
-from __future__ import annotations
-
 from evenkeel.monitor.changes.record import Silent
 from evenkeel.monitor.detect.references import ReferenceEvidence
 

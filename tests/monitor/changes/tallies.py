@@ -1,7 +1,5 @@
 """Both sides of a change, with the shares that are asked for."""
 
-from __future__ import annotations
-
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import ChangeRecord, kinds

@@ -1,7 +1,5 @@
 """The rules by which causes are named: experiments first, then time, and never a wrong one alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 

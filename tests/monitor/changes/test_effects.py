@@ -1,7 +1,5 @@
 """Effects of a change, said in the words of what was measured."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core import rewordings

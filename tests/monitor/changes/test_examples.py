@@ -1,7 +1,5 @@
 """Examples before and after a silent change."""
 
-from __future__ import annotations
-
 import json
 
 from evenkeel.core.pair import Answer

@@ -1,7 +1,5 @@
 """Goldens asked again after a change: the gate decides, beyond what chance may breach."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

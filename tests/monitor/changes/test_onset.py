@@ -1,7 +1,5 @@
 """When answers began to move, told from the exchanges around a change."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Which words of a prompt changed between two versions."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.cells import ChangeMark

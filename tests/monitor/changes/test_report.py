@@ -1,7 +1,5 @@
 """Reports: both sides of a change, and what got worse."""
 
-from __future__ import annotations
-
 from evenkeel.core.rewordings import label
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import Cause

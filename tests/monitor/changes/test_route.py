@@ -1,7 +1,5 @@
 """Changes that a route's verdicts tell of, as a fold of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.cells import ChangeMark

@@ -1,7 +1,5 @@
 """Silent changes in the list of a route's changes."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.cells import ChangeMark

@@ -1,7 +1,5 @@
 """The report on a change that nobody announced: when, where, how far, what it was not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Values that have come to stay, and those that are only passing through."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

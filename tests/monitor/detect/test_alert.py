@@ -1,7 +1,5 @@
 """The two states of an alert: raised by evidence of any measure, held, resolved, stored exactly."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -15,7 +13,7 @@ RULES = AlertRules({CONTENT: TENTH}, 1000)
 ALL = {CONTENT: TENTH, SIMILARITY: Limit(0.05), QUALITY: Limit(0.1), INVALID: Limit(0.1)}
 
 
-def content(alert: Alert, *differences: float):
+def content(alert, *differences):
     return [alert.observe({CONTENT: difference}) for difference in differences]
 
 

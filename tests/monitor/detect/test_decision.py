@@ -1,7 +1,5 @@
 """Decisions on paired differences: intervals with a last look, and whether a candidate may switch in."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 
@@ -61,7 +59,7 @@ def test_errors_stay_below_their_rates_however_often_one_looks(excess, wrong):
     mistaken = 0
     for seed in range(20):
         chance = random.Random(f"{excess}/{seed}")
-        counts: Counter[float] = Counter()
+        counts = Counter()
         for question in range(1, 121):
             moved, control = chance.random() < 0.1 + excess, chance.random() < 0.1
             counts[float(moved) - float(control)] += 1

@@ -1,7 +1,5 @@
 """Drift from a baseline: strata, both directions, tolerance, recovery, and exact storage."""
 
-from __future__ import annotations
-
 import random
 from itertools import cycle
 from math import log
@@ -16,13 +14,13 @@ RULES = DriftRules(tolerance=0.05, mean_trials_between_false_alarms=20_000)
 TENTH = Baseline(mean=0.1, n=1000)
 
 
-def flips(rate: float, name: str):
+def flips(rate, name):
     choice = random.Random(name)
     while True:
         yield int(choice.random() < rate)
 
 
-def raised(changes) -> list[str]:
+def raised(changes):
     return [change.kind for change in changes if change]
 
 

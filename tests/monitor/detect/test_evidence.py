@@ -1,7 +1,5 @@
 """Evidence: hand-worked, equal to the wealth of gamblers, and a fair game by exact enumeration."""
 
-from __future__ import annotations
-
 from math import isfinite, prod
 
 import pytest

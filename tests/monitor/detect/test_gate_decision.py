@@ -1,7 +1,5 @@
 """The gate: what it decides, when it stops, and how often it is wrong."""
 
-from __future__ import annotations
-
 from itertools import count
 from random import Random
 

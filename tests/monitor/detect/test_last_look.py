@@ -1,7 +1,5 @@
 """The exact tests of the last look: hand-worked values, a brute-force count, and their error rate."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 from math import comb

@@ -1,7 +1,5 @@
 """The test of reference prompts: hand-worked evidence, its exactness, and what it says of a change."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

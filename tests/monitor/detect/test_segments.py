@@ -1,7 +1,5 @@
 """Segments: a client, prompt version, task or language that is over its limit by itself."""
 
-from __future__ import annotations
-
 from random import Random
 
 from evenkeel.monitor.detect import Alert, AlertRules, Limit, Measure, SegmentName, Segments
@@ -10,7 +8,7 @@ from evenkeel.monitor.detect.segments import PLACES
 RULES = AlertRules({Measure.CONTENT: Limit(0.1), Measure.SEGMENT: Limit(0.3)}, 20_000)
 
 
-def _traffic(alert: Alert, count: int, seed: int, *, broken: bool) -> list[str]:
+def _traffic(alert, count, seed, *, broken):
     """Fourteen clients of equal size; the first one's answers move in nine of ten if it is broken."""
     rng = Random(seed)
     changes = []
@@ -24,7 +22,7 @@ def _traffic(alert: Alert, count: int, seed: int, *, broken: bool) -> list[str]:
     return changes
 
 
-def test_one_client_of_many_that_breaks_is_found_and_named() -> None:
+def test_one_client_of_many_that_breaks_is_found_and_named():
     """The mean of all stays within its limit, so only the segment is over, until it is well again."""
     alert = Alert(RULES)
     assert _traffic(alert, 2_000, 1, broken=False) == []
@@ -33,7 +31,7 @@ def test_one_client_of_many_that_breaks_is_found_and_named() -> None:
     assert _traffic(alert, 8_000, 3, broken=False) == ["resolved segment client c0"]
 
 
-def test_an_alert_of_a_segment_that_comes_no_more_ends() -> None:
+def test_an_alert_of_a_segment_that_comes_no_more_ends():
     """A thousand trials without the segment end it."""
     alert = Alert(RULES)
     _traffic(alert, 2_000, 2, broken=True)
@@ -41,7 +39,7 @@ def test_an_alert_of_a_segment_that_comes_no_more_ends() -> None:
     assert [change.kind for change in changes if change] == ["resolved"]
 
 
-def test_a_value_with_most_of_the_traffic_is_no_segment() -> None:
+def test_a_value_with_most_of_the_traffic_is_no_segment():
     """The cell itself watches it."""
     segments = Segments(0.3)
     for _ in range(500):
@@ -49,7 +47,7 @@ def test_a_value_with_most_of_the_traffic_is_no_segment() -> None:
     assert segments.evidence < 1
 
 
-def test_places_are_few_and_go_to_what_comes() -> None:
+def test_places_are_few_and_go_to_what_comes():
     """A value that was not seen for a thousand trials gives its place to a new one, no other does."""
     segments = Segments(0.3)
     for number in range(PLACES):

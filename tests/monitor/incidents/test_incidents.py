@@ -1,7 +1,5 @@
 """Incidents: which alerts belong to one, and when it is over."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.core.incidents import Decision
@@ -20,20 +18,20 @@ KINDS = ("general.spelling", "general.tone")
 class Log:
     """A verdict log in the making, and what its fold says."""
 
-    def __init__(self, state: MonitorState | None = None) -> None:
+    def __init__(self, state=None):
         self.state = state or MonitorState(SETTINGS)
         self.events = []
         self.place = 0
         self.late_s = 0.0
 
-    def add(self, entry) -> None:
+    def add(self, entry):
         """Take one more entry."""
         self.place += 1
         if isinstance(entry, Verdict):
             entry = altered(entry, id=f"v{self.place}", scored_at=10.0 * self.place - self.late_s)
         self.events += self.state.apply(logged(self.place, entry)).events
 
-    def answers(self, count: int, model: str, broken=(), route: str = "chat", **said) -> None:
+    def answers(self, count, model, broken=(), route="chat", **said):
         """Take so many exchanges: the resend is like the original, the broken rewordings never are."""
         for number in range(count):
             exchange = f"{route}-{self.place}-{number}"
@@ -43,7 +41,7 @@ class Log:
                 rating = 1 if kind in broken else 3
                 self.add(altered(VERDICT, perturbation=kind, rating=rating, control_rating=3, **own))
 
-    def decide(self, decided: str, incident: str | None = None, route: str = "chat") -> None:
+    def decide(self, decided, incident=None, route="chat"):
         """A person's decision about an incident, by default the only one."""
         name = incident or self.incidents()[0].id
         self.add(Decision.of(name, decided, route=route, by="ana", at=10.0 * self.place, note="seen"))
@@ -58,7 +56,7 @@ def log():
     return Log()
 
 
-def swapped(log: Log) -> None:
+def swapped(log):
     """A good model, and then another one that breaks under both rewordings."""
     log.answers(60, "m1")
     log.answers(60, "m2", broken=KINDS)

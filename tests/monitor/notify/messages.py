@@ -4,8 +4,6 @@ A scenario is a verdict log in the making; its fold, the notifier and the channe
 services behind them refuse what does not follow their schemas.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Incidents, a store and a sink for tests of notifications."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from evenkeel.core.cells import ChangeMark
@@ -44,18 +42,18 @@ FOUND = replace(
 BILLING = replace(SPELLING, id="b1", route="billing", change="beef", incident="beef", marks=())
 
 
-def over(event: AlertEvent, at: float = 2000.0, reason: str = "reversed") -> AlertEvent:
+def over(event, at=2000.0, reason="reversed"):
     """The end of an alert."""
     return replace(event, id=f"{event.id}-over", at=at, kind="resolved", reason=reason, marks=())
 
 
-def decided(kind: str, at: float = 1500.0, reason: str = "", incident: str = "cafe") -> AlertEvent:
+def decided(kind, at=1500.0, reason="", incident="cafe"):
     """A decision of ana's about an incident."""
     bare = replace(SPELLING, id=f"d-{kind}{at}", at=at, kind=kind, what="incident", incident=incident)
     return replace(bare, perturbation="", measure="", value=None, note="Known.", by="ana", reason=reason)
 
 
-def incidents_of(events) -> list[Incident]:
+def incidents_of(events):
     """The incidents after these events, the one that was opened last first."""
     incidents = {}
     for event in events:

@@ -5,8 +5,6 @@ workflows of Teams take them, PagerDuty's Events API v2 and Standard Webhooks. W
 is refused and kept in `problems`.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """Channels: at most three messages an incident, each said once, whatever fails in between."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The messages of every scenario, as files: how many, and what they say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Notices: one sentence that says what happened, where, when and after what; then figures and advice."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

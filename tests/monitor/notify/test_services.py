@@ -1,7 +1,5 @@
 """The services: what they are sent follows their schemas, and no secret is ever shown."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """Limits of the live alert: where they are placed, and their file."""
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import date

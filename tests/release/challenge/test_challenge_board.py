@@ -1,7 +1,5 @@
 """Messages and gauges of challengers."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

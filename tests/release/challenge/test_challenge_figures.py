@@ -1,7 +1,5 @@
 """Figures of a challenger, and the decision whether it may take over."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
@@ -38,7 +36,7 @@ BETTER = replace(PAIR, rating=2, preference=1)
 FAILED = replace(PAIR, candidate=ChallengeAnswer(failure="timeout"), rating=None, preference=None)
 
 
-def figures(*parts: tuple[int, ChallengePair], judge: bool = True, labels=None):
+def figures(*parts, judge=True, labels=None):
     """Return the figures of so many pairs of each kind, in a random order, with or without a judge."""
     pairs = [pair for count, pair in parts for _ in range(count)]
     random.Random(7).shuffle(pairs)

@@ -1,7 +1,5 @@
 """Announced retirements of models."""
 
-from __future__ import annotations
-
 import tomllib
 from datetime import UTC, datetime
 from importlib.resources import files

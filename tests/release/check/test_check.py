@@ -1,7 +1,5 @@
 """`evenkeel check` from the command line and from Python, against simulated and scripted models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

@@ -1,7 +1,5 @@
 """Figures of a check: points above noise, standings, sensitivity, comparisons and words."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -25,7 +23,7 @@ from evenkeel.release.check.run import CheckRequest, ModelAt, run_check
 from evenkeel.release.kit.cost import Costs
 
 
-def trials(moved: str, control: str, *, arm: str = FIRST, **more):
+def trials(moved, control, *, arm=FIRST, **more):
     """Trials of one category, "x" for an answer that moved and "." for one that did not."""
     return [
         CheckTrial(

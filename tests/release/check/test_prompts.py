@@ -1,7 +1,5 @@
 """Prompts of a check: text, messages, request bodies, templates with rows, and other tools' datasets."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rounds of a check with a scripted model: what failed answers count for."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

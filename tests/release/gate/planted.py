@@ -1,7 +1,5 @@
 """Goldens of a simulated model."""
 
-from __future__ import annotations
-
 import random
 
 from evenkeel.simulate import PromptMessage, SimulatedModel, make_case, summary_prompt

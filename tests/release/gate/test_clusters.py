@@ -1,7 +1,5 @@
 """Which goldens count as one."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

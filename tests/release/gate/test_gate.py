@@ -1,7 +1,5 @@
 """`evenkeel gate` against a simulated model whose fragility is planted."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

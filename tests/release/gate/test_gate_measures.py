@@ -1,7 +1,5 @@
 """Breaches: a rating as a yes or no for each measure; and the name of what became of steps."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from dataclasses import replace

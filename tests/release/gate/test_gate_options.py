@@ -1,7 +1,5 @@
 """Options of `evenkeel gate` that cannot be used: one clear line each, exit code 2."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reports of the gate: safe for any text, in the shapes that their readers expect."""
 
-from __future__ import annotations
-
 import io
 import json
 from xml.etree import ElementTree as ET

@@ -1,7 +1,5 @@
 """Which goldens are asked in which order."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Questions to each side of the gate: models, endpoints, edited prompts, and what is never asked."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Forecasts of what a gate would find, before anything is asked."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Which exchanges to approve, and what they become."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Goldens in files: what a person may write, what comes back, and every error."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`evenkeel goldens` on a store of its own."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Goldens asked again in front of the simulated model: under the model and the prompt of today."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

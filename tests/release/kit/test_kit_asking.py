@@ -1,7 +1,5 @@
 """Asking models: what is remembered, what is tried again, what is given up, and what is not paid any more."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 

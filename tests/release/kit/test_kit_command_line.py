@@ -1,7 +1,5 @@
 """Parts that commands share: prices out of options, and the question before money is spent."""
 
-from __future__ import annotations
-
 import errno
 import io
 import itertools

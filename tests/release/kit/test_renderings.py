@@ -1,7 +1,5 @@
 """A document in every rendering."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """An asker of references over a store."""
 
-from __future__ import annotations
-
 import asyncio
 
 from evenkeel.core.budget import Budget

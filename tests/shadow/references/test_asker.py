@@ -1,7 +1,5 @@
 """Asking references: budgets, what is noted, failures, changes that begin them anew, one that is found."""
 
-from __future__ import annotations
-
 import json
 import random
 

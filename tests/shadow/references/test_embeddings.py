@@ -1,7 +1,5 @@
 """Embeddings as reference prompts: read, kept, asked again, and another model behind the name found."""
 
-from __future__ import annotations
-
 import base64
 import json
 

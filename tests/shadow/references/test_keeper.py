@@ -1,7 +1,5 @@
 """Reference prompts are diverse and bounded, and keep the two answers that were paid for."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

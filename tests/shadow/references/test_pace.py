@@ -1,7 +1,5 @@
 """Which reference is asked when: filling, taking turns, bursts, and limits."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenkeel.shadow.references.pace import (

@@ -1,7 +1,5 @@
 """All references compared at once: what is found, what is left out, how seldom chance looks like a change."""
 
-from __future__ import annotations
-
 import functools
 import random
 from dataclasses import replace

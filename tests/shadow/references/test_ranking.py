@@ -1,7 +1,5 @@
 """Ranks of new answers: by hand, and uniform while nothing changes."""
 
-from __future__ import annotations
-
 import functools
 import random
 

@@ -1,7 +1,5 @@
 """The rewriter against a scripted OpenAI-compatible endpoint, over HTTP on the loopback."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from contextlib import asynccontextmanager

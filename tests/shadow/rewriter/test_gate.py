@@ -1,7 +1,5 @@
 """The validity gate: what may not stand for an original, and what may."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,9 +1,6 @@
 """The judge of equal meaning: what it is asked, what its ratings mean, who pays."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,9 +8,6 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.shadow.rewriter import JudgedMeaning
-
-if TYPE_CHECKING:
-    from evenkeel.metrics.judge.prompts import Question
 
 ORIGINAL = "Please do not close the window before the rain stops."
 REWRITTEN = "Kindly leave the window open until it no longer rains."
@@ -24,7 +18,7 @@ class Fixed:
 
     def __init__(self, reply):
         self.reply = reply
-        self.asked: list[Question] = []
+        self.asked = []
 
     async def ask(self, question, *, budget=None):
         assert budget is not None

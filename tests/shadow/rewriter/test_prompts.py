@@ -1,7 +1,5 @@
 """Requests to a rewriter hold the task in a fixed form, and all text of others between markers."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
