@@ -1,6 +1,6 @@
 """Sources of the console about settings and spend."""
 
-from evenkeel.runtime.console_sources import judge_setup
+from evenkeel.runtime.roles.monitor import judge_setup
 from evenkeel.settings import Settings
 
 
