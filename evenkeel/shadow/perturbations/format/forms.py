@@ -18,6 +18,7 @@ from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.llm.answer import fields
 from evenkeel.shadow.perturbations.format.instructions import (
     Speech,
+    asked_format,
     forbids,
     line_before,
     named_format,
@@ -178,8 +179,8 @@ class Form:
             is_forbidden = is_forbidden or forbids(segment.text, self.format)
             # An example anywhere ("The output {"a": 1} is well-formed") would speak against the new format.
             old_wish = old_wish or (stated == "json" and _STRUCTURE.search(segment.text) is not None)
-            # So would its name elsewhere, where it may ask for it: "You must output valid JSON."
-            old_wish = old_wish or stated in named_formats(segment.text)
+            # So would a sentence that was not known to say how to answer: "You must output valid JSON."
+            old_wish = old_wish or (stated is not None and _asked_in(segment.text) == stated)
         parts = self.format == "free" and stated is not None and _PARTS.search(words)
         if set(named_formats(words)) - {self.format} or old_wish or parts:
             return NotApplicable("unclear_format")
@@ -296,6 +297,16 @@ def _is_named_anywhere(view: PromptView) -> bool:
         if is_asked and speaks_of_format(segment.text):
             return True
     return False
+
+
+def _asked_in(text: str) -> Format | None:
+    if named_format(text) is None:
+        return None
+    for line in text.split("\n"):
+        asked = asked_format(line)
+        if asked is not None:
+            return asked
+    return None
 
 
 def _stated(asking: Sequence[Segment]) -> Format | None:

@@ -66,6 +66,19 @@ _COMPOUND: Final = re.compile(
     rf"(?P<against>{_AGAINST}{_ADJECTIVE}*)?(?<![A-Za-z0-9_./@#`-])(?:{_ANY_NAME})(?![A-Za-z0-9_/@`]|\.\w)",
     re.IGNORECASE,
 )
+# Requests for a format in languages other than English.
+_ASKS_ELSEWHERE: Final = re.compile(
+    r"(?:\b(?:im|als|ins?|en|au|sous|em|nel|como|come|einen?|une?|una|een|um)\s+(?:[\w’']+\s+){0,2}?"
+    rf"|\bformat[oe]?\s+)(?:{_ANY_NAME})(?![A-Za-z0-9_])"
+    rf"|(?:{_ANY_NAME})(?:-(?:Format|formaat|Objekt|object)|形式|オブジェクト|で)",
+    re.IGNORECASE,
+)
+_ASKS: Final = re.compile(
+    r"\b(?:answers?|responds?|reply|replies|returns?|outputs?|write|give|provide|produce|generate|emit)\b"
+    r"(?:\s+(?:[\w’']+\s+){0,4}?(?:in|as|only|using))?"
+    rf"\s+(?:(?:the|an?|one|following)\s+|{_ADJECTIVE}){{0,3}}(?:{'|'.join(_NAMES.values())})\b",
+    re.IGNORECASE,
+)
 
 
 def named_format(text: str) -> Format | None:
@@ -105,6 +118,12 @@ def _mentions(text: str) -> tuple[_Mention, ...]:
         named = next(format_ for format_ in _NAMES if match[format_])
         mentions.append(_Mention(named, bool(match["against"])))
     return tuple(mentions)
+
+
+def asked_format(line: str) -> Format | None:
+    """Return the format that a line requests of an answer, as in "You respond in JSON"; else None."""
+    asks = _ASKS.search(line) or _ASKS_ELSEWHERE.search(line)
+    return named_format(line[asks.start() :]) if asks else None
 
 
 def forbids(text: str, format_: Format) -> bool:
