@@ -101,3 +101,7 @@ def test_a_real_judge_client_is_asked_three_times_with_three_seeds():
     assert len({request["seed"] for request in asked}) == 3
     rating = asked[0]["response_format"]["json_schema"]["schema"]["properties"]["rating"]
     assert rating["enum"] == [0, 1, 2, 3, 4, 5]
+
+
+def test_every_step_of_the_scale_has_words():
+    assert [line[0] for line in WORKFLOW.scale.splitlines()[1:]] == list("543210")
