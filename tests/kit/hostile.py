@@ -427,7 +427,8 @@ def grown_too_fast(subject, shape, largest):
     """Say how the work grew if it grew faster than the text; "" if not, as far as can be seen.
 
     Processor time of this thread, the least of several runs: other work on the machine does not count.
-    It only grows too fast if it does so at two sizes in a row: a cache that overflows shows at one.
+    It only grows too fast if it does so at three sizes in a row: a cache that overflows shows at one, and a
+    neighbour on the same core at two.
 
     Args:
         subject: What reads.
@@ -443,7 +444,7 @@ def grown_too_fast(subject, shape, largest):
     while double < _ENOUGH_S and 4 * size <= largest:
         size *= 2
         single, double = double, least(2 * size)
-    for again in (True, False):
+    for again in (True, True, False):
         for _ in range(_TRIES):
             if double < _ENOUGH_S or double <= RATIO * single:
                 return ""
