@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 _UNCHECKED: Final = "meaning_unknown"
 # Reasons that another attempt with the same model cannot change; the endpoint's own were tried again already.
-_HOPELESS: Final = UNHEALTHY | {"budget", "bad_request", "too_long", "circuit_open", _UNCHECKED}
+_HOPELESS: Final = UNHEALTHY | {
+    "budget", "bad_request", "bad_schema", "too_long", "circuit_open", _UNCHECKED
+}  # fmt: skip
 MEANING: Final = prompts_of(__package__)["equal_meaning"]
 """Question to the judge whether a rewriting means the same as its original."""
 # Tokens that a reply may have beyond the text itself: models that reason spend them first.
@@ -112,7 +114,7 @@ class Rewriter:
             equal_meaning: Asked last about a text that has passed the gate. False rejects it, and None,
                 unknown, leaves it out this time: a judge in trouble is no fault of the text. What passed is
                 kept with the text, so each rewriting is checked once.
-            attempts: Calls for one text.
+            attempts: Attempts at one text. While the endpoint is in trouble, its client repeats one of them.
             count: Called with each outcome.
         """
         self._model = model

@@ -142,12 +142,19 @@ def test_misbehaviour_is_rejected_with_its_reason(behaviour):
     assert scene.counts == {f"retried_{reason}": 1, "accepted": 1}
 
 
-def test_trouble_of_the_endpoint_is_tried_again_by_its_client_alone():
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        (error(500, headers=("retry-after-ms: 1",)), "server_error"),
+        (Canned(400, {"error": {"code": "json_validate_failed"}}), "bad_schema"),
+    ],
+)
+def test_trouble_of_the_endpoint_is_tried_again_by_its_client_alone(trouble, reason):
     """Three requests of one attempt."""
-    outcome, scene = play([error(500, headers=("retry-after-ms: 1",))])
-    assert outcome.reason == "server_error"
+    outcome, scene = play([trouble])
+    assert outcome.reason == reason
     assert len(scene.model.asked) == 3
-    assert scene.counts == {"rejected_server_error": 1}
+    assert scene.counts == {f"rejected_{reason}": 1}
 
 
 def test_feedback_names_the_faults_and_shows_the_attempt():
