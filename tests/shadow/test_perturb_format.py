@@ -119,6 +119,13 @@ TABLES = "Task: Name the oldest player.\nThe fields you can use are: {'players':
 UNSEEN = "You must output valid JSON. Do not include any text outside of the JSON.\n\nText: The tram is late."
 
 
+@pytest.mark.parametrize("kind", [YAML, XML, HTML, MARKDOWN, FREE], ids=lambda kind: kind.name)
+def test_a_format_that_a_user_asks_about_is_no_wish(kind):
+    """Otherwise just those requests of a route would drop out of what is measured."""
+    view = view_of("Answer in JSON.", said="How do I parse JSON in Python?")
+    assert isinstance(applied(kind, view), PromptView)
+
+
 @pytest.mark.parametrize(("view", "reason"), [
     # A user's text that names a format may ask for it, in whatever words.
     (asked("List cities. Return JSON."), "unclear_format"),
