@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 # Newest verdicts from which a random one is drawn.
 _DRAWN_FROM: Final = 2_000
-# Most of them whose texts are looked for.
-_TRIED: Final = 200
+# Most of each kind whose texts are looked for.
+_TRIED: Final = 50
 
 
 def drawn(log: VerdictLog, store: LabelStore, counted: CountedLabels) -> str | None:
@@ -56,9 +57,12 @@ def drawn(log: VerdictLog, store: LabelStore, counted: CountedLabels) -> str | N
     chosen = list(rated.values())
     Random(f"{store.revision()}:{stretch.verdicts[0].offset // _DRAWN_FROM if rated else 0}").shuffle(chosen)
     chosen.sort(key=lambda verdict: (not verdict.drawn, decided_by(verdict) != "judge"))
-    # Texts are kept for a shorter time than verdicts, so several may have to be tried.
-    for verdict in chosen[:_TRIED]:
-        if readable_evidence(log, verdict.id) is not None:
+    # Texts are kept for a shorter time than verdicts, so several of each kind may have to be tried.
+    tried: Counter[tuple[bool, bool]] = Counter()
+    for verdict in chosen:
+        kind = verdict.drawn, decided_by(verdict) == "judge"
+        tried[kind] += 1
+        if tried[kind] <= _TRIED and readable_evidence(log, verdict.id) is not None:
             return verdict.id
     return None
 

@@ -124,6 +124,10 @@ def test_only_verdicts_that_can_be_rated_are_drawn(desk):
     chosen = log.find(drawn(log, desk.store, CountedLabels(desk.store)))
     assert chosen.rating is not None
     assert chosen.perturbation != BASELINE
+    # Hundreds that go first, whose texts are kept no longer, do not hide those that have texts.
+    gone = [altered(chosen, id=f"gone-{number}", label_share=1.0) for number in range(300)]
+    log.verdicts += gone
+    assert drawn(log, desk.store, CountedLabels(desk.store)) in log.texts
     log.texts.clear()
     assert drawn(log, desk.store, CountedLabels(desk.store)) is None
     page = desk.client.get("/trials/drawn")

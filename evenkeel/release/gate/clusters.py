@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import count, number
@@ -10,7 +11,6 @@ from evenkeel.metrics.similarity.words import words
 from evenkeel.release.gate.sides import view_of
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Sequence
 
     from evenkeel.stores.goldens import Golden
@@ -38,12 +38,18 @@ def clusters(goldens: Sequence[Golden]) -> dict[str, str]:
             by_golden[golden.id] = f"cluster {golden.cluster}"
         else:
             texts[golden.id] = _words(golden)
-    leaders: list[str] = []
+    uses = Counter(word for golden_words in texts.values() for word in golden_words)
+    # Leaders by their rare words, so that not all of thousands are compared with each other.
+    leaders: dict[str, list[str]] = {}
     for name, golden_words in texts.items():
-        near = (leader for leader in leaders if nearly_equal(golden_words, texts[leader]))
-        by_golden[name] = next(near, name)
-        if by_golden[name] == name:
-            leaders.append(name)
+        # Of two texts that share half of the words of both, the rarer halves share one, too.
+        rare = sorted(golden_words, key=lambda word: (uses[word], word))[: len(golden_words) // 2 + 1]
+        near = {leader for word in rare for leader in leaders.get(word, ())}
+        equal = [leader for leader in near if nearly_equal(golden_words, texts[leader])]
+        by_golden[name] = min(equal, default=name)
+        if not equal:
+            for word in rare:
+                leaders.setdefault(word, []).append(name)
     return by_golden
 
 
