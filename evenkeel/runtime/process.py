@@ -199,6 +199,7 @@ def _made(folder: Path, name: str) -> str:
 
 
 def _sign_in(admin: Access, folder: Path, token: str | None) -> SignIn:
+    # Loaded on demand, as the guard that it is for.
     from evenkeel.console.guard import Sessions, SignIn  # noqa: PLC0415
 
     def redeem(code: str) -> str | None:
